@@ -112,7 +112,7 @@ def of_defect(defect: Defect, seed: int) -> Measured | None:
     """Judge a mock with a defect, and run the script of its finding; nothing if the defect is not found."""
     [trial] = proof.trials_of(defect, CONTRACT, [seed])
     with proof.serving() as [base_url]:
-        watched = Watched(partial(proof.run_trial, CONTRACT, base_url, trial))
+        watched = Watched(partial(proof.run_suite, CONTRACT, base_url, trial))
         for result in watched.outcome.failing:
             if result.rule.id == defect.rule:
                 works = proof.shows(CONTRACT, watched.outcome, result, trial.switches)

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 
-def is_same(field: str, value: Any, text: str) -> bool:
+def is_same_value(field: str, value: Any, text: str) -> bool:
     """Whether a field shows what was written: hosts and addresses without regard to case, URLs by their parts."""
     if field.endswith("_url") and isinstance(value, str):
         return same_url(value, text)

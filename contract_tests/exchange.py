@@ -311,7 +311,7 @@ def read_json(body: bytes) -> Any:
     """The value of a body, or None if it is no JSON that a reader has to be ready for; a byte order mark is ignored."""
     if has_too_many_parts(body):
         return None
-    hook = _once if len(body) > LONG else None
+    hook = _interned if len(body) > LONG else None
     try:
         text = body.decode("utf-8-sig")
         value = json.loads(text, parse_constant=refuse_constant, parse_int=integer, object_pairs_hook=hook)
@@ -339,16 +339,16 @@ def integer(digits: str) -> int:
     return int(digits[:LONGEST_NUMBER])
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _interned(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object; of equal ones the same, because a run reads the same records again and again."""
     try:
-        return _kept(tuple(pairs), tuple(type(value) for _, value in pairs))  # 1, 1.0 and true are equal
+        return _cached_object(tuple(pairs), tuple(type(value) for _, value in pairs))  # 1, 1.0 and true are equal
     except TypeError:  # it holds lists or objects
         return dict(pairs)
 
 
 @lru_cache(20_000)
-def _kept(pairs: tuple[tuple[str, Any], ...], _: tuple[type, ...]) -> dict[str, Any]:
+def _cached_object(pairs: tuple[tuple[str, Any], ...], _: tuple[type, ...]) -> dict[str, Any]:
     return dict(pairs)
 
 

@@ -23,7 +23,7 @@ from contract_tests.observation import TOGGLED
 from contract_tests.survey.creating import Create, create
 from contract_tests.survey.lifecycle import Update, change, delete, remove, see_late
 from contract_tests.survey.probes import probes
-from contract_tests.survey.samples import harmless, of_type, value
+from contract_tests.survey.samples import harmless, type_form, value
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.target import WriteRefusedError
 from link_management_contract import Contract, Resource, operation_of
@@ -56,11 +56,11 @@ class Exploration:
         try:
             exchanges = visitor.evidence.exchanges
             end = len(exchanges) + int(self.requests * (SEVERAL_TYPES if visitor.resource.types else 1))
-            yield from _within(probes(visitor), exchanges, end)
+            yield from _up_to_request(probes(visitor), exchanges, end)
             left = max(0, end - len(exchanges))
-            yield from _within(self._generated(visitor, left // 3), exchanges, len(exchanges) + left // 3)
+            yield from _up_to_request(self._generated(visitor, left // 3), exchanges, len(exchanges) + left // 3)
             random_steps = self._random_steps(visitor, left - left // 3)
-            yield from _within(random_steps, exchanges, len(exchanges) + left - left // 3)
+            yield from _up_to_request(random_steps, exchanges, len(exchanges) + left - left // 3)
         finally:
             visitor.most_pages = most_pages
 
@@ -104,7 +104,7 @@ def _settings(examples: int, steps: int = 1) -> settings:
     )
 
 
-def _within(steps: Iterable[Step], exchanges: Sized, end: int) -> Iterator[Step]:
+def _up_to_request(steps: Iterable[Step], exchanges: Sized, end: int) -> Iterator[Step]:
     """Steps until so many requests were sent; the rest is left out."""
     return (step for step in steps if len(exchanges) < end)
 
@@ -300,8 +300,8 @@ class Walk(RuleBasedStateMachine):
 def creates(draw: st.DrawFn, resource: Resource) -> Form:
     """Some documented fields of a create besides the required ones."""
     if resource.types:
-        return of_type(resource, draw(st.sampled_from(resource.types)), draw(VARIANTS))
-    return _some(draw, resource, 0)
+        return type_form(resource, draw(st.sampled_from(resource.types)), draw(VARIANTS))
+    return _optional_fields(draw, resource, 0)
 
 
 @st.composite
@@ -310,11 +310,11 @@ def updates(draw: st.DrawFn, resource: Resource) -> Form:
     label: Form = {resource.label: ""}
     if resource.types:
         states = st.sampled_from(("0", "1")).map(lambda state: {"is_enabled": state})
-        types = st.sampled_from(resource.types).map(lambda kind: of_type(resource, kind))
+        types = st.sampled_from(resource.types).map(lambda kind: type_form(resource, kind))
         return draw(st.one_of(st.just(label), states, types))
-    return _some(draw, resource, 1) | draw(st.sampled_from(({}, label)))
+    return _optional_fields(draw, resource, 1) | draw(st.sampled_from(({}, label)))
 
 
-def _some(draw: st.DrawFn, resource: Resource, min_count: int) -> Form:
+def _optional_fields(draw: st.DrawFn, resource: Resource, min_count: int) -> Form:
     names = draw(st.lists(st.sampled_from(sorted(resource.optional)), min_size=min_count, max_size=4, unique=True))
     return {name: value(name, resource.optional[name], draw(VARIANTS)) for name in names}

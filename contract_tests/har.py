@@ -79,14 +79,14 @@ def read(path: Path, contract: Contract, base_url: str | None = None) -> Recordi
     exchanges = tuple(exchange for base, exchange in pairs if base == chosen_url)
     other_urls = Counter(base for base, _ in pairs if base != chosen_url)
     skip_counts.update({f"to {base}, which --base-url chooses": count for base, count in other_urls.items()})
-    return Recording(chosen_url, _with_refusals(exchanges, contract), len(entries), _merged(skip_counts))
+    return Recording(chosen_url, _with_refusals(exchanges, contract), len(entries), _merge_unreadable(skip_counts))
 
 
 class _UnreadableError(ValueError):
     """An entry cannot be read, for a reason that others share."""
 
 
-def _merged(skip_counts: Counter[str]) -> dict[str, int]:
+def _merge_unreadable(skip_counts: Counter[str]) -> dict[str, int]:
     """The reasons with their counts; of entries that cannot be read at all, only the first is named."""
     merged_counts: Counter[str] = Counter()
     first: dict[str, str] = {}
@@ -98,7 +98,7 @@ def _merged(skip_counts: Counter[str]) -> dict[str, int]:
 def _entries(path: Path) -> list[Any]:
     problem = "it is not UTF-8 text"
     try:
-        text = _plain(path.read_bytes()).decode("utf-8-sig")
+        text = _decompress_file(path.read_bytes()).decode("utf-8-sig")
         problem = "it is not JSON"
         document = json.loads(text)
         problem = "it has no list log.entries"
@@ -112,7 +112,7 @@ def _entries(path: Path) -> list[Any]:
     return entries
 
 
-def settled(exchange: Exchange, resource: Resource) -> Exchange:
+def judged_as_documented(exchange: Exchange, resource: Resource) -> Exchange:
     """An exchange, treated as documented if its answer shows that the request was carried out.
 
     Anything else that is wrong or missing in the answer does not matter here, as the rules judge that.
@@ -178,7 +178,7 @@ def _with_refusals(exchanges: tuple[Exchange, ...], contract: Contract) -> tuple
     )
 
 
-def _plain(content: bytes) -> bytes:
+def _decompress_file(content: bytes) -> bytes:
     """The content of a file, decompressed if need be.
 
     Raises:
@@ -247,7 +247,7 @@ def _recognised(contract: Contract, entry: dict[str, Any], number: int) -> tuple
         raise TypeError(status)
     body = _body(response.get("content") or {}, {name.casefold(): value for name, value in headers.items()})
     exchange = Exchange(api_request, number, status, headers, body)
-    return base_url, exchange if comment else settled(exchange, resource)
+    return base_url, exchange if comment else judged_as_documented(exchange, resource)
 
 
 def _comment(entry: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from schemathesis.core.failures import CustomFailure, FailureGroup
 
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import OWN, Exchange, Expect
-from contract_tests.har import request_at, settled
+from contract_tests.har import judged_as_documented, request_at
 from contract_tests.observation import Violation
 from contract_tests.target.identities import NOBODY
 from contract_tests.verdicts import observe
@@ -35,7 +35,7 @@ def contract_rules(
     identity = OWN if "Authorization" in response.request.headers else NOBODY
     request = replace(request, identity=identity, expects=Expect.OPEN)
     headers = {name: values[-1] for name, values in response.headers.items()}
-    exchange = settled(Exchange(request, 1, response.status_code, headers, response.content), resource)
+    exchange = judged_as_documented(Exchange(request, 1, response.status_code, headers, response.content), resource)
     evidence = Evidence(resource, base_url, [exchange], public_base_url=os.environ.get("CONTRACT_PUBLIC_BASE_URL"))
     failures = []
     for rule in RULES:

@@ -13,34 +13,34 @@ from typing import Any
 from urllib.parse import quote
 
 from contract_tests.exchange import Exchange, id_of
-from link_management_contract.texts import escaped, printable
+from link_management_contract.texts import escape_pattern, printable
 
 LONGEST_KEPT = 2000  # characters
 OF_A_RUN = re.compile(r"ct[0-9a-z]+-\d+z?|00\d{10}0", re.IGNORECASE)  # in a name or host, or a number as a name
 TIME = re.compile(r'"?\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:?\d\d)?"?')  # of ISO 8601, also as JSON
 
 
-def plain(text: object) -> str:
+def normalize(text: object) -> str:
     """The letters and digits of a text, in lower case; HTML entities are decoded first."""
     string = str(text)
-    return _plain(string) if len(string) <= LONGEST_KEPT else _plain.__wrapped__(string)
+    return _normalize(string) if len(string) <= LONGEST_KEPT else _normalize.__wrapped__(string)
 
 
 @lru_cache(1024)  # the same records are shown again and again
-def _plain(text: str) -> str:
+def _normalize(text: str) -> str:
     return re.sub(r"[\W_]+", "", unescape(text)).casefold()
 
 
 def holds(text: str, marker: str) -> bool:
     """Whether a text holds a marker; no text holds an empty one."""
-    wanted_text, letters = plain(marker), plain(text)
+    wanted_text, letters = normalize(marker), normalize(text)
     return (
         bool(wanted_text) and wanted_text in letters and re.search(rf"{wanted_text}{_end(marker)}", letters) is not None
     )
 
 
 def begins(text: object, marker: str) -> bool:
-    return bool(plain(marker)) and re.match(rf"{plain(marker)}{_end(marker)}", plain(text)) is not None
+    return bool(normalize(marker)) and re.match(rf"{normalize(marker)}{_end(marker)}", normalize(text)) is not None
 
 
 def shows(record: Mapping[str, Any], marker: str) -> bool:
@@ -84,12 +84,12 @@ def printable_values(value: Any) -> Any:
     return printable(value) if isinstance(value, str) else value
 
 
-def shape(text: str) -> str:
+def text_shape(text: str) -> str:
     """A text with each letter replaced by `a` and each digit by `0`; a time keeps its letters, which tell its form."""
-    return TIME.sub(lambda match: re.sub(r"\d", "0", match[0]), text) if TIME.fullmatch(text) else _hidden(text)
+    return TIME.sub(lambda match: re.sub(r"\d", "0", match[0]), text) if TIME.fullmatch(text) else _hide(text)
 
 
-def _hidden(text: str) -> str:
+def _hide(text: str) -> str:
     return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", text))
 
 
@@ -130,7 +130,7 @@ class Masking:
             ids.setdefault((resource, owner), set()).add(identifier)
         frozen_ids = {collection: frozenset(record_ids) for collection, record_ids in ids.items()}
         patterns = {
-            re.compile(escaped(secret)): placeholder
+            re.compile(escape_pattern(secret)): placeholder
             for secret, placeholder in secrets.items()
             if SHORTEST <= len(secret) <= LONGEST_ESCAPED
         }
@@ -166,14 +166,14 @@ class Masking:
         scheme, separator, host_and_path = location.partition("?")[0].partition("://")
         host, slash, path = host_and_path.partition("/") if separator else ("", "", scheme)
         is_api = re.fullmatch(r"/?(.*/)?(api/[a-z-]+/?\d*|login)?", path)
-        return self.text(f"{scheme if separator else ''}{separator}{host}{slash}{path if is_api else shape(path)}")
+        return self.text(f"{scheme if separator else ''}{separator}{host}{slash}{path if is_api else text_shape(path)}")
 
     def findings(self, exchange: Exchange, text: str) -> str:
         """A text of a finding, without the contents of records in its exchange that show no marker of the run."""
         if exchange.number not in self._foreign:
             self._foreign[exchange.number] = sorted(_foreign(exchange.data, self.markers), key=len, reverse=True)
         for foreign in self._foreign[exchange.number]:
-            text = text.replace(foreign, shape(foreign))
+            text = text.replace(foreign, text_shape(foreign))
         return self._without_a_cut_one(self.text(text))
 
     def _without_a_cut_one(self, text: str) -> str:
@@ -203,7 +203,7 @@ class Masking:
         ids = self.created_ids.get((exchange.request.resource, exchange.request.identity), frozenset())
 
         def is_run_s(row: dict[str, Any]) -> bool:
-            return set(row) <= {"id"} or (id_of(row) in ids and _marked(row, self.markers))
+            return set(row) <= {"id"} or (id_of(row) in ids and _has_marker(row, self.markers))
 
         return is_run_s
 
@@ -215,7 +215,7 @@ def _forms(secret: str) -> Iterator[str]:
     yield from (b64encode(f"{secret}{end}".encode()).decode().rstrip("=") for end in (":", ""))
 
 
-def _marked(row: dict[str, Any], markers: Iterable[str]) -> bool:
+def _has_marker(row: dict[str, Any], markers: Iterable[str]) -> bool:
     text = json.dumps(row, ensure_ascii=False).casefold()
     return any(marker in text for marker in markers)
 
@@ -223,7 +223,7 @@ def _marked(row: dict[str, Any], markers: Iterable[str]) -> bool:
 def _foreign(data: Any, markers: frozenset[str]) -> Iterator[str]:
     """The texts in records that show no marker, except those that reveal nothing about anybody."""
     for row in data if isinstance(data, list) else [data]:
-        if isinstance(row, dict) and not _marked(row, markers):
+        if isinstance(row, dict) and not _has_marker(row, markers):
             for name, value in row.items():
                 if _field(name, value) != value:
                     yield from (text for text in _texts(value) if len(text) >= SHORTEST)
@@ -277,7 +277,7 @@ def _field(name: str, value: Any) -> Any:
 def _masked(value: Any) -> Any:
     """A JSON value of the same type and shape."""
     if isinstance(value, str):
-        return shape(value)
+        return text_shape(value)
     if isinstance(value, list):
         return [_masked(item) for item in value]
     if isinstance(value, dict):
@@ -291,4 +291,4 @@ def _unread(text: str) -> str:
     """A success that is not JSON: the text before what may be meant as JSON, then the shape of the rest."""
     start = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=0)
     before = text[:start] if '"data"' in text else ""
-    return before[:200] + shape(text[len(before) :])
+    return before[:200] + text_shape(text[len(before) :])

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from contract_tests.evidence import Evidence, Record
 from contract_tests.exchange import Exchange, id_of
-from contract_tests.masking import shape
+from contract_tests.masking import text_shape
 from link_management_contract import Resource
 
 LONGEST, LONGEST_ID = 60, 20  # characters of a value in a finding
@@ -147,7 +147,7 @@ def expect(  # noqa: PLR0913 - all of a comparison
     value = exchange.json
     for step in at.split("/")[1:]:
         value = value.get(step, MISSING) if isinstance(value, dict) else MISSING
-    if _is_as(value, required):
+    if _matches(value, required):
         return Satisfied(exchange)
     return _differing(
         exchange, at.removeprefix("/").replace("/", "."), at, value, required, note, reason, verbatim=verbatim
@@ -159,13 +159,13 @@ def expect_field(  # noqa: PLR0913 - all of a comparison
 ) -> Observation:
     """The same for a field of a record in an answer; a list shows several."""
     value = record.get(name, MISSING)
-    if _is_as(value, required):
+    if _matches(value, required):
         return Satisfied(exchange)
-    title, at = title_of(exchange, record, name), place(exchange, record, name)
+    title, at = title_of(exchange, record, name), field_pointer(exchange, record, name)
     return _differing(exchange, title, at, value, required, "", reason, verbatim=verbatim)
 
 
-def _is_as(value: Any, required: Any) -> bool:
+def _matches(value: Any, required: Any) -> bool:
     """Whether there is a value, and it is the wanted one, or like that."""
     return value is not MISSING and (required.test(value) if isinstance(required, Like) else bool(value == required))
 
@@ -173,9 +173,9 @@ def _is_as(value: Any, required: Any) -> bool:
 def _differing(  # noqa: PLR0913, PLR0917 - all of a comparison
     exchange: Exchange, title: str, at: str, value: Any, required: Any, note: str, reason: str, *, verbatim: bool
 ) -> Violation:
-    description = required.words if isinstance(required, Like) else shown(required, verbatim=verbatim)
+    description = required.words if isinstance(required, Like) else format_value(required, verbatim=verbatim)
     expected = f"{title}: {description}{reason and f', {reason}'}"
-    return Violation(exchange, expected, f"{title}: {shown(value, verbatim=verbatim)}{note}", at)
+    return Violation(exchange, expected, f"{title}: {format_value(value, verbatim=verbatim)}{note}", at)
 
 
 def title_of(exchange: Exchange, record: Record, name: str) -> str:
@@ -183,27 +183,27 @@ def title_of(exchange: Exchange, record: Record, name: str) -> str:
     return f"{name} of record {id_text(record)}" if isinstance(exchange.data, list) else name
 
 
-def place(exchange: Exchange, record: Any, name: str) -> str:
+def field_pointer(exchange: Exchange, record: Any, name: str) -> str:
     """Where the field of a record is in an answer that shows this very record."""
     rows = exchange.data if isinstance(exchange.data, list) else []
     number = next((number for number, row in enumerate(rows) if row is record), None)
     return f"/data/{name}" if number is None else f"/data/{number}/{name}"
 
 
-def shown(value: Any, *, verbatim: bool = True) -> str:
+def format_value(value: Any, *, verbatim: bool = True) -> str:
     """A value for a report, as JSON; only its shape if the record is somebody else's."""
     if value is MISSING:
         return "missing"
     encoded = json.dumps(value, ensure_ascii=False)
-    text = encoded[:LONGEST] if verbatim or value is None or isinstance(value, bool) else shape(encoded[:LONGEST])
+    text = encoded[:LONGEST] if verbatim or value is None or isinstance(value, bool) else text_shape(encoded[:LONGEST])
     return f"{text}{'…' if len(encoded) > LONGEST else ''}"
 
 
-def apart(required: str, received: str) -> tuple[str, str]:
+def from_first_difference(required: str, received: str) -> tuple[str, str]:
     """Two texts of the run for a report; long ones from shortly before the place where they begin to differ."""
     common_length = same_beginning(required, received)
     start = max(0, common_length - BEFORE_A_DIFFERENCE) if max(len(required), len(received)) > LONGEST else 0
-    first, second = (f"{'…' if start else ''}{shown(text[start:])}" for text in (required, received))
+    first, second = (f"{'…' if start else ''}{format_value(text[start:])}" for text in (required, received))
     return first, second
 
 

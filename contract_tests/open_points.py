@@ -42,17 +42,17 @@ def detector(point: str, *arguments: str) -> Callable[[Detector], Detector]:
     """Register the function that reads a server's choice at an open point."""
 
     def register(detect: Detector) -> Detector:
-        DETECTORS[point] = partial(_called, detect, arguments)
+        DETECTORS[point] = partial(_detect, detect, arguments)
         return detect
 
     return register
 
 
-def _called(detect: Callable[..., Iterator[str]], arguments: Sequence[str], exchanges: Exchanges) -> Iterator[str]:
+def _detect(detect: Callable[..., Iterator[str]], arguments: Sequence[str], exchanges: Exchanges) -> Iterator[str]:
     return detect(exchanges, *arguments)
 
 
-def observed(exchanges: Iterable[Exchange]) -> dict[str, Counter[str]]:
+def observed_choices(exchanges: Iterable[Exchange]) -> dict[str, Counter[str]]:
     """The values seen for each open point, by its name, each with a count; points without any are left out.
 
     A value that the contract does not know is a status or the like, reported as it was seen.
@@ -76,7 +76,7 @@ def remarks(exchanges: Iterable[Exchange]) -> list[str]:
     """What the verdicts do not show: page links that lead to no page, and page sizes that were not really tried."""
     exchange_list = list(exchanges)
     answers: dict[str, list[str]] = {}
-    for resource, answer in dict.fromkeys(_followed(exchange_list)):
+    for resource, answer in dict.fromkeys(_followed_links(exchange_list)):
         if answer != "served":
             answers.setdefault(answer, []).append(resource)
     links = [
@@ -148,7 +148,7 @@ def _reads_after_updates(exchanges: Exchanges, *resources: str) -> Iterator[tupl
             last_shown[record_key] = exchange.record
 
 
-def _refused(exchanges: Exchanges) -> Iterator[Exchange]:
+def _refused_creates(exchanges: Exchanges) -> Iterator[Exchange]:
     """Creates that must not succeed, and did not."""
     for exchange in exchanges:
         is_invalid = (
@@ -214,12 +214,12 @@ def _unknown_id(exchanges: Exchanges) -> Iterator[str]:
 
 @detector("invalid-field")
 def _invalid_field(exchanges: Exchanges) -> Iterator[str]:
-    return ("200-errors" if exchange.status == OK else str(exchange.status) for exchange in _refused(exchanges))
+    return ("200-errors" if exchange.status == OK else str(exchange.status) for exchange in _refused_creates(exchanges))
 
 
 @detector("error-body")
 def _error_body(exchanges: Exchanges) -> Iterator[str]:
-    for refusal in _refused(exchanges):
+    for refusal in _refused_creates(exchanges):
         if not refusal.body.strip():
             yield "empty"
         elif refusal.succeeded:
@@ -373,10 +373,10 @@ def _link_query(exchanges: Exchanges) -> Iterator[str]:
 @detector("followed-link", "domains", "notification-handlers")
 @detector("followed-splash-link", "splash-pages")
 def _followed_link(exchanges: Exchanges, *resources: str) -> Iterator[str]:
-    return (answer for resource, answer in _followed(exchanges) if resource in resources)
+    return (answer for resource, answer in _followed_links(exchanges) if resource in resources)
 
 
-def _followed(exchanges: Exchanges) -> Iterator[tuple[str, str]]:
+def _followed_links(exchanges: Exchanges) -> Iterator[tuple[str, str]]:
     """The resource and the answer of each page link that was followed as it stands."""
     for exchange in exchanges:
         if exchange.request.operation == "follow" and exchange.status is not None:

@@ -39,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not given(config, "--base-url") and any(item.path.parent == HERE for item in items):
+    if not option_value(config, "--base-url") and any(item.path.parent == HERE for item in items):
         pytest.exit("contract-tests: give --base-url, where the implementation answers", returncode=4)
 
 
@@ -86,7 +86,7 @@ def _run(config: pytest.Config) -> Any:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Run the survey once for all workers of pytest-xdist."""
-    if given(node.config, "--base-url"):
+    if option_value(node.config, "--base-url"):
         node.workerinput[KEY] = pickle.dumps(outcome_of(node.config))
 
 
@@ -111,14 +111,14 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         print(f"\ncontract-tests: {outcome.verdict}")
 
 
-def given(config: pytest.Config, option: str) -> Any:
+def option_value(config: pytest.Config, option: str) -> Any:
     return config.getoption(option.removeprefix("--").replace("-", "_"), default=None)
 
 
 def _arguments(config: pytest.Config) -> list[str]:
     line = []
     for name in OPTIONS:
-        value = given(config, name)
+        value = option_value(config, name)
         for argument in value if isinstance(value, list) else [value]:
             if argument:
                 line += [name] if argument is True else [name, str(argument)]

@@ -362,7 +362,7 @@ def judge(contract: Contract, base_url: str, server: Trial) -> Judged:
     chapters = set[str]()
     attempts = [server, replace(server, chapters=EVERY, explore=EXPLORE)] if server.rule else [server]
     for attempt in attempts:
-        outcome = run_trial(contract, base_url, attempt, lambda chapter, _: chapters.add(chapter))
+        outcome = run_suite(contract, base_url, attempt, lambda chapter, _: chapters.add(chapter))
         violated = [result for result in outcome.results if result.verdict in VIOLATED]
         failing = [result for result in violated if result.rule.id == server.rule]
         if failing:
@@ -381,7 +381,7 @@ def judge(contract: Contract, base_url: str, server: Trial) -> Judged:
     )
 
 
-def run_trial(contract: Contract, base_url: str, server: Trial, progress: Progress = lambda *_: None) -> Outcome:
+def run_suite(contract: Contract, base_url: str, server: Trial, progress: Progress = lambda *_: None) -> Outcome:
     """Run the suite on a trial's server, as `run` does by default but for what the trial says."""
     reset(base_url, **server.switches)
     limits = Limits() if "conditions" in server.switches else Limits(lag=0)

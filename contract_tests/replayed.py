@@ -27,7 +27,7 @@ MARK = re.compile(r"ct[0-9a-f]+(?:x[0-9a-f]*)?-(\d+z)", re.IGNORECASE)  # what m
 NOTHING = Listing((), complete=False)
 
 
-def judged_again(
+def rejudge(
     rule: Rule, resource: Resource, base_url: str, exchanges: Sequence[Exchange], public_base_url: str | None = None
 ) -> list[Observation]:
     """What a rule finds in a few exchanges, on an account in which nobody else writes meanwhile."""
@@ -42,7 +42,7 @@ class _Replay:
     def __init__(self, evidence: Evidence) -> None:
         self._evidence, self._resource = evidence, evidence.resource
         self._exchanges = [exchange for exchange in evidence.exchanges if exchange.request.identity == OWN]
-        self._listings = [listing for listing in _listings(self._exchanges) if _is_whole(listing, self._resource)]
+        self._listings = [listing for listing in _listings(self._exchanges) if _is_full(listing, self._resource)]
 
     def note(self) -> None:
         evidence = self._evidence
@@ -167,7 +167,7 @@ class _Replay:
         return shown_record
 
 
-def marked(text: str, mark_of: Callable[[str], str]) -> str:
+def with_markers(text: str, mark_of: Callable[[str], str]) -> str:
     """A text with other marks in the place of a run's, in capitals where those are."""
 
     def other(match: re.Match[str]) -> str:
@@ -204,7 +204,7 @@ def _listings(exchanges: Sequence[Exchange]) -> Iterator[Listing]:
             pages.append(page)
 
 
-def _is_whole(listing: Listing, resource: Resource) -> bool:
+def _is_full(listing: Listing, resource: Resource) -> bool:
     """Whether a listing shows all that a visit's would."""
     return listing.complete or listing.pages[0].size == max(resource.page_sizes)
 

@@ -385,7 +385,7 @@ class Run:
             results = [result for result in results if result.verdict is not Verdict.INCONCLUSIVE or result.findings]
         masked = [_masked(result, masking) for result in results]
         final_results, stale = apply_waivers(options.waivers, masked, self._contract, datetime.now(UTC).date())
-        not_run = possible(judged(self._contract, options)) - len(final_results)
+        not_run = possible(judgeable_rules(self._contract, options)) - len(final_results)
         word, status = overall(
             final_results,
             partial=not_run > 0,
@@ -500,7 +500,7 @@ def selected(contract: Contract, options: Options) -> list[tuple[Rule, Resource]
         raise NothingSelectedError("rules of overlapping requests are judged with --overlap N; give that too")
     selection = [
         (rule, contract.resources[name])
-        for rule in judged(contract, options)
+        for rule in judgeable_rules(contract, options)
         if not options.rules or any(fnmatchcase(rule.id, pattern) for pattern in options.rules)
         for name in rule.resources
         if not options.resources or name in options.resources
@@ -510,7 +510,7 @@ def selected(contract: Contract, options: Options) -> list[tuple[Rule, Resource]
     return selection
 
 
-def judged(contract: Contract, options: Options) -> list[Rule]:
+def judgeable_rules(contract: Contract, options: Options) -> list[Rule]:
     """The rules that a run can judge: those of overlapping requests only if it sends some."""
     return [rule for rule in contract.rules.values() if options.overlap or rule.decided_by != "round"]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from contract_tests.exchange import OTHER, OWN, Exchange, Expect, FormValue, Request
 from contract_tests.observation import Violation
-from contract_tests.replayed import judged_again, marked, marks_of
-from contract_tests.steps import around, steps_to
+from contract_tests.replayed import marks_of, rejudge, with_markers
+from contract_tests.steps import selections, steps_to
 from contract_tests.survey.cleanup import remove_all
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.ledger import Entry
@@ -93,7 +93,7 @@ class Shrinking:
             shortest = shorter or shortest
             return shorter is not None
 
-        left: Sequence[Exchange] = next((attempt for attempt in around(finding, steps) if shows(attempt)), ())
+        left: Sequence[Exchange] = next((attempt for attempt in selections(finding, steps) if shows(attempt)), ())
         yield from [shortest] if left else []
         for fewer in _fewer(left, shows):
             left = fewer
@@ -122,8 +122,8 @@ class Shrinking:
         finally:
             self._delete(before)
         base_url = self._visitor.target.base_url
-        for observation in judged_again(rule, resource, base_url, exchanges, self._public_base_url):
-            if isinstance(observation, Violation) and _is_alike(observation, finding):
+        for observation in rejudge(rule, resource, base_url, exchanges, self._public_base_url):
+            if isinstance(observation, Violation) and _is_same_finding(observation, finding):
                 return Shrunk(observation, tuple(exchanges))
         return None
 
@@ -192,7 +192,7 @@ class Shrinking:
                 new_markers[marker] = f"{self._visitor.marker}-{self._count}z"
 
         def renewed(text: str) -> str:
-            return marked(text, lambda marker: new_markers.get(marker, marker))
+            return with_markers(text, lambda marker: new_markers.get(marker, marker))
 
         form = request.form and {
             name: renewed(value) if isinstance(value, str) else value for name, value in request.form.items()
@@ -229,12 +229,12 @@ def _simpler(request: Request, resource: Resource) -> Iterator[Mapping[str, Form
             yield {other: value for other, value in form.items() if other != name}
 
 
-def _is_alike(one: Violation, other: Violation) -> bool:
+def _is_same_finding(one: Violation, other: Violation) -> bool:
     """Whether two findings are about the same: the same operation, by the same client, and the same place in JSON."""
     request, other_request = one.exchange.request, other.exchange.request
     is_same_operation = (request.operation, request.identity) == (other_request.operation, other_request.identity)
-    return is_same_operation and _plain(one.at) == _plain(other.at)
+    return is_same_operation and _without_indexes(one.at) == _without_indexes(other.at)
 
 
-def _plain(pointer: str) -> str:
+def _without_indexes(pointer: str) -> str:
     return "/".join("0" if part.isdecimal() else part for part in pointer.split("/"))

@@ -24,12 +24,12 @@ def _steps(rule: Rule, finding: Violation, exchanges: list[Exchange]) -> Iterato
     request = exchange.request
     earlier = [step for step in exchanges if step.number < exchange.number and step.request.identity == OWN]
     chosen: dict[int, Exchange] = {}
-    for identifier in _about(rule, finding, earlier):
-        chosen |= {step.number: step for step in _life(identifier, earlier)}
+    for identifier in _related_ids(rule, finding, earlier):
+        chosen |= {step.number: step for step in _record_history(identifier, earlier)}
     if request.operation == "list":
-        chosen |= {step.number: step for step in _there(earlier)}
+        chosen |= {step.number: step for step in _existing_creates(earlier)}
     if request.operation == "create" and request.form:
-        chosen |= {step.number: step for step in earlier if step.made_id and _alike(step.request, request)}
+        chosen |= {step.number: step for step in earlier if step.made_id and _has_same_label(step.request, request)}
     subject = exchange
     if request.operation == "read":  # what it shows comes from the latest update of its record
         updates = [step for step in earlier if step.request.operation == "update"]
@@ -40,14 +40,14 @@ def _steps(rule: Rule, finding: Violation, exchanges: list[Exchange]) -> Iterato
         other_exchanges = [step for step in earlier if step is not subject]
         chosen |= {step.number: step for step in _usual(subject.request, other_exchanges)}
     if rule.decided_by == "state":
-        chosen |= {step.number: step for step in _looks(exchange, earlier, chosen)}
+        chosen |= {step.number: step for step in _surrounding_reads(exchange, earlier, chosen)}
     chosen[exchange.number] = exchange
     yield from (chosen[number] for number in sorted(chosen))
     if request.method != "GET" or rule.decided_by == "state":
         yield from _after(exchange, exchanges)
 
 
-def around(finding: Violation, steps: Sequence[Exchange]) -> Iterator[list[Exchange]]:
+def selections(finding: Violation, steps: Sequence[Exchange]) -> Iterator[list[Exchange]]:
     """Ever more of the steps to a finding, of which the first may do: its request alone, with a write before, and all.
 
     A request about a record comes with the create of that record.
@@ -95,7 +95,7 @@ def _usual(request: Request, earlier: list[Exchange]) -> list[Exchange]:
     return [*creates, *before[-1:], example, *after[:1]] if record is not None else [example]
 
 
-def _about(rule: Rule, finding: Violation, earlier: list[Exchange]) -> set[Any]:
+def _related_ids(rule: Rule, finding: Violation, earlier: list[Exchange]) -> set[Any]:
     exchange = finding.exchange
     ids = {exchange.request.identifier} - {None}
     row = re.match(r"/data/(\d+)", finding.at)
@@ -107,7 +107,7 @@ def _about(rule: Rule, finding: Violation, earlier: list[Exchange]) -> set[Any]:
     return ids
 
 
-def _life(identifier: Any, earlier: list[Exchange]) -> list[Exchange]:
+def _record_history(identifier: Any, earlier: list[Exchange]) -> list[Exchange]:
     """The create of a record, and the latest of what was done to it since."""
     creates = [step for step in earlier if step.request.operation == "create" and step.made_id == identifier]
     if not creates:
@@ -117,21 +117,21 @@ def _life(identifier: Any, earlier: list[Exchange]) -> list[Exchange]:
     return [creates[-1], *reads, *[step for step in history if step.request.method != "GET"][-MOST_UPDATES:]]
 
 
-def _there(earlier: list[Exchange]) -> list[Exchange]:
+def _existing_creates(earlier: list[Exchange]) -> list[Exchange]:
     """The creates of the run's records that are there."""
     deleted_at = {step.request.identifier: step.number for step in earlier if step.request.operation == "delete"}
     creates = [step for step in earlier if step.request.operation == "create" and step.made_id]
     return [create for create in creates if deleted_at.get(create.made_id, 0) < create.number][-MOST_RECORDS:]
 
 
-def _alike(one: Request, other: Request) -> bool:
+def _has_same_label(one: Request, other: Request) -> bool:
     labels = [
         str((request.form or {}).get("name") or (request.form or {}).get("host")).casefold() for request in (one, other)
     ]
     return labels[0] == labels[1]
 
 
-def _looks(exchange: Exchange, earlier: list[Exchange], chosen: dict[int, Exchange]) -> list[Exchange]:
+def _surrounding_reads(exchange: Exchange, earlier: list[Exchange], chosen: dict[int, Exchange]) -> list[Exchange]:
     """The lists since the last write, one before it, and the latest read of the same record."""
     wrote = max((number for number, step in chosen.items() if step.request.method != "GET"), default=0)
     lists = [step for step in earlier if step.request.operation == "list" and step.succeeded]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from contract_tests.plugin import given, results_of
+from contract_tests.plugin import option_value, results_of
 from contract_tests.reports.causes import Result
 from contract_tests.reports.ci import explain
 from contract_tests.verdicts import Verdict
@@ -12,7 +12,7 @@ from link_management_contract import shipped_contract
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    overlaps = given(metafunc.config, "--overlap") not in (None, "0")
+    overlaps = option_value(metafunc.config, "--overlap") not in (None, "0")
     rules = [rule for rule in shipped_contract().rules.values() if overlaps or rule.decided_by != "round"]
     pairs = [(rule.id, resource) for rule in rules for resource in rule.resources]
     metafunc.parametrize("pair", pairs, ids=[f"{rule}-{resource}" for rule, resource in pairs])
@@ -34,7 +34,7 @@ def result(request: pytest.FixtureRequest, pair: tuple[str, str]) -> Result:
 
 def test_rule(result: Result, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]) -> None:
     warns = result["verdict"] == Verdict.WARN
-    gates = result["verdict"] == Verdict.FAIL or (warns and given(request.config, "--strict"))
+    gates = result["verdict"] == Verdict.FAIL or (warns and option_value(request.config, "--strict"))
     if warns:
         record_property("warning", explain(result))
     if gates:

@@ -12,7 +12,7 @@ from urllib3 import HTTPHeaderDict
 from contract_tests.exchange import METHODS, Exchange, Expect, FormValue, Request
 from contract_tests.multipart import USUAL, Shape
 from contract_tests.observation import NotApplicable, Satisfied, Undecided, Violation
-from contract_tests.replayed import judged_again, marked
+from contract_tests.replayed import rejudge, with_markers
 from contract_tests.target.target import REDIRECTS
 from link_management_contract import Contract, Resource, Rule
 
@@ -55,7 +55,7 @@ def _as_json(exchange: Exchange) -> dict[str, Any]:
     return {name: value for name, value in step.items() if value}
 
 
-def judged(contract: Contract, plan: Plan, output: bytes, base_url: str, marker: str) -> Violation | bool | None:
+def judge_output(contract: Contract, plan: Plan, output: bytes, base_url: str, marker: str) -> Violation | bool | None:
     """What the answers that a script printed show: its rule broken, satisfied, or neither (None).
 
     Args:
@@ -63,7 +63,7 @@ def judged(contract: Contract, plan: Plan, output: bytes, base_url: str, marker:
     """
     resource, rule = contract.resources[plan["resource"]], contract.rules[plan["rule"]]
     exchanges = _exchanges(plan, resource, output, marker)
-    observations = judged_again(rule, resource, base_url, exchanges, plan.get("public_base_url"))
+    observations = rejudge(rule, resource, base_url, exchanges, plan.get("public_base_url"))
     broken = next((observation for observation in observations if isinstance(observation, Violation)), None)
     documented = [exchange for exchange in exchanges if exchange.expects is Expect.SUCCESS]
     is_doubted = any(isinstance(observation, Undecided) for observation in observations)
@@ -109,7 +109,7 @@ def _request(step: Mapping[str, Any], resource: Resource, target: str, marker: s
     """A request as it was sent: with the script's mark, and the id in its path."""
 
     def with_script_marker(text: str) -> str:
-        return marked(text, lambda before: f"{marker}-{before.rpartition('-')[2]}")
+        return with_markers(text, lambda before: f"{marker}-{before.rpartition('-')[2]}")
 
     path = target.partition("?")[0]
     last = path.rpartition("/")[2]

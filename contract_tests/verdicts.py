@@ -14,7 +14,7 @@ from contract_tests.evidence import Evidence
 from contract_tests.exchange import Exchange
 from contract_tests.masking import Masking
 from contract_tests.observation import DECISIONS, NotApplicable, Observation, Satisfied, Undecided, Violation
-from contract_tests.open_points import observed
+from contract_tests.open_points import observed_choices
 from contract_tests.shrinking import Shrunk
 from contract_tests.target.ledger import Entry
 from link_management_contract import Rule
@@ -135,7 +135,7 @@ class Outcome:
 
     @cached_property
     def choices_seen(self) -> dict[str, Counter[str]]:
-        return observed(self.exchanges)
+        return observed_choices(self.exchanges)
 
 
 def first_violated(results: Iterable[Result]) -> list[Result]:
@@ -178,7 +178,7 @@ def judge(rule: Rule, *visits: Evidence) -> Result:
         for observation in pooled
         if isinstance(observation, Satisfied | Violation)
     }
-    findings = _once(observation for observation in pooled if isinstance(observation, Violation))
+    findings = _distinct(observation for observation in pooled if isinstance(observation, Violation))
     confirmed = (
         all(any(isinstance(observation, Violation) for observation in observations) for observations in by_visit)
         and len(by_visit) > 1
@@ -194,7 +194,7 @@ def judge(rule: Rule, *visits: Evidence) -> Result:
     if findings and (rule.decided_by != "state" or confirmed):
         return replace(result, verdict=Verdict.WARN if rule.level == "advisory" else Verdict.FAIL)
     if findings:
-        reason = f"it seemed broken in one visit, {_in_another(by_visit[1:])}"
+        reason = f"it seemed broken in one visit, {_other_visit_note(by_visit[1:])}"
         return replace(result, verdict=Verdict.INCONCLUSIVE, reasons=(reason,))
     if result.witnesses:
         return result
@@ -209,14 +209,14 @@ def judge(rule: Rule, *visits: Evidence) -> Result:
     )
 
 
-def _in_another(other_visits: list[list[Observation]]) -> str:
+def _other_visit_note(other_visits: list[list[Observation]]) -> str:
     if not other_visits:
         return "and there was no other"
     is_satisfied = any(isinstance(observation, Satisfied) for observation in other_visits[0])
     return "but not in another" if is_satisfied else "and another could not tell"
 
 
-def _once(findings: Iterable[Violation]) -> tuple[Violation, ...]:
+def _distinct(findings: Iterable[Violation]) -> tuple[Violation, ...]:
     """Findings without repetitions of the same finding about the same request."""
     distinct: dict[tuple[str, ...], Violation] = {}
     for finding in findings:

@@ -15,12 +15,12 @@ def printable(text: str) -> str:
     return shown_text.replace("##[", "## [")
 
 
-def escaped(secret: str, encoding: str = "utf-8") -> str:
+def escape_pattern(secret: str, encoding: str = "utf-8") -> str:
     """A pattern that finds a secret, whichever of its characters are escaped as in JSON or in a URL of an encoding."""
-    return "".join(_escaped(character, encoding) for character in secret)
+    return "".join(_character_pattern(character, encoding) for character in secret)
 
 
-def _escaped(character: str, encoding: str) -> str:
+def _character_pattern(character: str, encoding: str) -> str:
     in_url = "".join(f"%{byte:02x}" for byte in character.encode(encoding))
     return rf"(?:\\?{re.escape(character)}|(?i:{in_url}|\\u{ord(character):04x}))"
 

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from link_management_contract.agents import QUOTED, Tools, answer, carried_out, cut
 from mock_server import printed
-from mock_server.control.instance import told
+from mock_server.control.instance import switch_values
 from mock_server.errors import Refusal, SettingsError
 from mock_server.server import MockServer
 from mock_server.trial.campaign import FAILED
@@ -122,7 +122,7 @@ class Session:
                 for key, account in accounts.items()
             ],
             more_keys="sandbox-ANYTHING is a private copy of the first account",
-            switches={name: value for name, value in told(running.settings).items() if value},
+            switches={name: value for name, value in switch_values(running.settings).items() if value},
             forced=[
                 f"{effect.number}: {effect.description} on {effect.method} {effect.path}"
                 for effect in running.effects.active
@@ -224,7 +224,7 @@ class Session:
             path = Path(folder) / RESULTS
             if not path.exists():
                 raise SettingsError(answer(exit_status=status, **{QUOTED: complaint}))
-            return _tried(json.loads(path.read_text("utf-8")))
+            return _summarize_trial(json.loads(path.read_text("utf-8")))
 
 
 def _switched(
@@ -235,7 +235,7 @@ def _switched(
     return {name: value for name, value in switches.items() if value is not None}
 
 
-def _tried(results: Mapping[str, Any]) -> str:
+def _summarize_trial(results: Mapping[str, Any]) -> str:
     """What a trial found, the servers that the client fails with first."""
     counts = Counter(f"{variation['kind']}: {variation['result']}" for variation in results["variations"])
     failed = [variation for variation in results["variations"] if variation["result"] == FAILED]

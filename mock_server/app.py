@@ -31,7 +31,7 @@ from mock_server.http.cors import Cors, KnownHosts
 from mock_server.journal.recorder import Recorder, Recording
 from mock_server.settings import Deployment, Settings
 from mock_server.shared.accounts import SharedAccounts
-from mock_server.shared.collection import begin
+from mock_server.shared.collection import store_accounts
 from mock_server.shared.journal import SharedUploads
 from mock_server.shared.store import Space
 from mock_server.store.accounts import MemoryAccounts
@@ -187,7 +187,7 @@ def create_app(
     _add_api(app, service)
     if settings.extend:
         extend(app, settings.extend)
-    build_replica = partial(_another, replace(settings, conditions={}), service)
+    build_replica = partial(_build_replica, replace(settings, conditions={}), service)
     surrounded: WSGIApplication = app.wsgi_app
     for layer in reversed(list(_layers(app.url_map, service, recording, build_replica))):
         surrounded = layer(surrounded)
@@ -203,7 +203,7 @@ def _add_api(app: Flask, service: Service) -> None:
     app.add_url_rule(f"{base_path}/login", "login", service.errors.login_page)
 
 
-def _another(settings: Settings, service: Service) -> Flask:
+def _build_replica(settings: Settings, service: Service) -> Flask:
     """A second mock with records of its own."""
     return create_app(settings, replace(service, accounts=cast("MemoryAccounts", service.accounts).copy()))
 
@@ -258,7 +258,9 @@ def _accounts(  # noqa: PLR0913, PLR0917 - what either kind needs
     if not namespace:
         return MemoryAccounts(settings, contract, choices, reader, cast("MemoryAccounts | None", before))
     if namespace.is_empty:
-        begin(MemoryAccounts(settings, contract, choices, reader), settings, contract.resources.values(), namespace)
+        store_accounts(
+            MemoryAccounts(settings, contract, choices, reader), settings, contract.resources.values(), namespace
+        )
     return SharedAccounts(settings, contract, choices, reader, namespace)
 
 

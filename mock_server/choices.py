@@ -60,14 +60,14 @@ HEADERS = {
 
 def greased(points: Mapping[str, OpenPoint], seed: int) -> dict[str, str]:
     """A value for each open point, the same for the same seed; a new point does not change the values of others."""
-    return {name: _chance(seed, name).choice(list(point.values)) for name, point in points.items()}
+    return {name: _seeded(seed, name).choice(list(point.values)) for name, point in points.items()}
 
 
 def ticking(start: datetime, seed: int | None) -> Ticking:
     """A clock that advances by a second each time it is read; with a seed, by nothing, or by up to about a day."""
     if seed is None:
         return Ticking(start)
-    rng = _chance(seed, "clock")
+    rng = _seeded(seed, "clock")
     return Ticking(start, lambda: timedelta(seconds=rng.choice((0, 1, 1, 1, 1, 1, 1, rng.randrange(1, LONGEST_GAP)))))
 
 
@@ -86,8 +86,8 @@ class Voice:
         """The payload to write as JSON instead."""
         if not isinstance(payload, dict):
             return payload
-        rng = _chance(self._seed, "voice", next(self._numbers))
-        reordered = _turned(payload, rng.randrange(MOST_KEYS))
+        rng = _seeded(self._seed, "voice", next(self._numbers))
+        reordered = _rotate_keys(payload, rng.randrange(MOST_KEYS))
         for error in [reordered, *(reordered.get("errors") or ())]:
             if "title" in error and "status" in error:
                 error["title"] = rng.choice(WORDS)
@@ -109,7 +109,7 @@ class Grease:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request."""
-        rng = _chance(self._seed, "headers", next(self._numbers))
+        rng = _seeded(self._seed, "headers", next(self._numbers))
         added = [(name, rng.choice(HEADERS[name])) for name in rng.sample(list(HEADERS), rng.randrange(3))]
 
         def start(status: str, headers: list[tuple[str, str]], *exc_info: Any) -> Callable[[bytes], object]:
@@ -120,16 +120,16 @@ class Grease:
         return self._app(environ, start)
 
 
-def _turned(value: Any, by: int) -> Any:
+def _rotate_keys(value: Any, by: int) -> Any:
     """The same JSON with the keys of each object in another order."""
     if isinstance(value, dict):
         names = list(value)
         at = by % max(1, len(names))
-        return {name: _turned(value[name], by) for name in names[at:] + names[:at]}
-    return [_turned(item, by) for item in value] if isinstance(value, list) else value
+        return {name: _rotate_keys(value[name], by) for name in names[at:] + names[:at]}
+    return [_rotate_keys(item, by) for item in value] if isinstance(value, list) else value
 
 
-def _chance(*of: object) -> random.Random:
+def _seeded(*of: object) -> random.Random:
     return random.Random(" ".join(map(str, of)))  # noqa: S311 - no secret
 
 

@@ -73,7 +73,7 @@ class _Group(_Command, click.Group):
     """The command that serves, and has others."""
 
 
-def _shown(*flags: str, groups: Sequence[str] = ()) -> list[click.Parameter]:
+def _visible_options(*flags: str, groups: Sequence[str] = ()) -> list[click.Parameter]:
     """Options by flag or heading, none of which is hidden."""
     options = [copy(option) for option in OPTIONS if option.flag in flags or option.group in groups]
     for option in options:
@@ -141,21 +141,21 @@ COMMANDS: dict[str, tuple[str, list[click.Parameter]]] = {
         "Stand in front of the deployment at URL, and hold nothing.",
         [
             click.Argument(["forward_to"], type=without_slash, metavar="URL"),
-            *_shown(*OF_BOTH, groups=(FRONT, ACCESS, OUTPUT)),
+            *_visible_options(*OF_BOTH, groups=(FRONT, ACCESS, OUTPUT)),
         ],
     ),
     "list": (
         "List the defects, the open points or the conditions.",
         [
             click.Argument(["what"], type=click.Choice(("defects", "open", "conditions"))),
-            *_shown("--open", "--profile", "--grease"),
+            *_visible_options("--open", "--profile", "--grease"),
         ],
     ),
     "contract": (
         "Print openapi.yaml, or its rendering for generators of clients.",
         [
             click.Argument(["print_contract"], type=click.Choice(("whole", "client")), default="whole"),
-            *_shown(*OF_ADDRESSES),
+            *_visible_options(*OF_ADDRESSES),
         ],
     ),
     "try": (
@@ -163,12 +163,12 @@ COMMANDS: dict[str, tuple[str, list[click.Parameter]]] = {
         [
             click.Argument(["client"], nargs=-1, type=click.UNPROCESSED, metavar="-- COMMAND..."),
             *OF_TRIALS,
-            *_shown(*OF_SERVERS_TRIED),
+            *_visible_options(*OF_SERVERS_TRIED),
         ],
     ),
     "mcp": (
         "Serve tools to a coding agent, over stdin and stdout: it starts a mock, switches it and looks into it.",
-        _shown(*OF_SERVERS_TRIED, "--port"),
+        _visible_options(*OF_SERVERS_TRIED, "--port"),
     ),
     "fixture": (
         "Write a fixture to begin with, and its schema for editors.",
@@ -230,7 +230,7 @@ def settings_of(args: SimpleNamespace) -> dict[str, Any]:
     """
     if args.rate_limit and "rate-limit" in dict(args.condition):
         raise SettingsError("--rate-limit and --condition rate-limit are the same; give one of them")
-    if not args.store and (used_options := [option.flag for option in _used(args) if option.group == SHARED]):
+    if not args.store and (used_options := [option.flag for option in _used_options(args) if option.group == SHARED]):
         raise SettingsError(f"{used_options[0]} goes with --store URL; give both")
     if args.cors == "off" and args.cors_origin:
         raise SettingsError("--cors off and --cors-origin contradict each other; give one of them")
@@ -250,7 +250,7 @@ def _deployment(args: SimpleNamespace) -> Deployment | None:
     Raises:
         SettingsError: if an option does not go with that.
     """
-    used_options = _used(args)
+    used_options = _used_options(args)
     if args.forward_to is None:
         for option in used_options:
             if option.group == FRONT:
@@ -276,7 +276,7 @@ def _deployment(args: SimpleNamespace) -> Deployment | None:
     )
 
 
-def _used(args: SimpleNamespace) -> list[Option]:
+def _used_options(args: SimpleNamespace) -> list[Option]:
     return [option for option in OPTIONS if option.name in args.used]
 
 
@@ -294,7 +294,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         options = parse(arguments)
-        text = _asked_for(options)
+        text = _text_to_print(options)
     except click.exceptions.Exit:  # help or the version was printed
         return None
     except (click.ClickException, SettingsError) as error:
@@ -302,14 +302,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if text is not None:
         return printed.say(text)
     if options.client is not None:
-        raise SystemExit(_tried(options))
+        raise SystemExit(_try_client(options))
     if options.command == "mcp":
         return _serve_tools(options)
     for number in (signal.SIGINT, signal.SIGTERM):  # until it listens, there is nothing to tidy up
         signal.signal(number, signal.SIG_DFL if os.getpid() != FIRST else lambda code, _: os._exit(128 + code))
     handler = _log(options.log_level)
     try:
-        server_arguments = _given(options)
+        server_arguments = _server_arguments(options)
         listener = listen(options.host, options.port) if options.workers > 1 else None
         server = MockServer(**server_arguments, listener=listener)
         with server:
@@ -317,8 +317,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for number in (signal.SIGINT, signal.SIGTERM, *HANGUP):
                 if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
                     signal.signal(number, lambda *_: signals.append(1))
-            options.began = _began(server, options) if options.save else None
-            files = _watched(server, options)
+            options.began = _starting_state(server, options) if options.save else None
+            files = _watched_files(server, options)
             printed.say(printed.ready(server) if options.ready_json else printed.banner(server))
             with Workers(options.workers - 1, listener, partial(_log, options.log_level), server_arguments) as workers:
                 _serve(files, signals, workers)
@@ -328,7 +328,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     os._exit(_finish(server, options))  # even if threads hang
 
 
-def _tried(options: SimpleNamespace) -> int:
+def _try_client(options: SimpleNamespace) -> int:
     """Try a client; the exit status."""
     from mock_server.trial.command import try_client  # noqa: PLC0415 - a mock that serves need not wait for it
 
@@ -365,7 +365,7 @@ def _end(error: Exception, status: int = USAGE_ERROR) -> NoReturn:
 def _finish(server: MockServer, options: SimpleNamespace) -> int:
     """Write and say what is asked for at the end, and return the exit status."""
     try:
-        write_results = list(_written(server, options))
+        write_results = list(_write_files(server, options))
         for line, _ in write_results:
             printed.say(line)
         printed.say(printed.remarks(server) or "Stopped.")
@@ -376,7 +376,7 @@ def _finish(server: MockServer, options: SimpleNamespace) -> int:
     return REMARKED if is_remarked or not all(is_written for _, is_written in write_results) else 0
 
 
-def _written(server: MockServer, options: SimpleNamespace) -> Iterator[tuple[str, bool]]:
+def _write_files(server: MockServer, options: SimpleNamespace) -> Iterator[tuple[str, bool]]:
     """Write the files that are asked for at the end; what is said of each, and whether it could be written."""
     if options.har:
         archive = server.running.archive(urlsplit(server.base_url).scheme)
@@ -398,7 +398,7 @@ def _log(level: str) -> BatchHandler:
     return handler
 
 
-def _given(options: SimpleNamespace) -> dict[str, Any]:
+def _server_arguments(options: SimpleNamespace) -> dict[str, Any]:
     """The arguments of the server that a command line asks for.
 
     Raises:
@@ -449,12 +449,12 @@ def _check_saving(options: SimpleNamespace) -> None:
     printed.check_writable(Path(options.fixture))
 
 
-def _began(server: MockServer, options: SimpleNamespace) -> tuple[str, tuple[int, int] | None]:
+def _starting_state(server: MockServer, options: SimpleNamespace) -> tuple[str, tuple[int, int] | None]:
     """What the accounts hold at the start, as a fixture, and the state of its file."""
     return write_document(server.running.fixture()), _state(Path(options.fixture))
 
 
-def _watched(server: MockServer, options: SimpleNamespace) -> dict[Path, tuple[Callable[[], None], object]]:
+def _watched_files(server: MockServer, options: SimpleNamespace) -> dict[Path, tuple[Callable[[], None], object]]:
     """The files that are watched: what reads each again, and the state that was read."""
     files: dict[Path, Callable[[], None]] = {}
     if options.watch:
@@ -494,7 +494,7 @@ def _reloaded(file: Path, read_again: Callable[[], None]) -> str:
     return printable(f"Reloaded {file}.")
 
 
-def _asked_for(options: SimpleNamespace) -> str | None:
+def _text_to_print(options: SimpleNamespace) -> str | None:
     """What to print instead of serving, if that is asked for.
 
     Raises:

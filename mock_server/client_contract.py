@@ -122,7 +122,7 @@ def _schema(contract: Contract, node: Any) -> Any:
     if not isinstance(node, dict):
         return node
     if "allOf" in node:
-        node = _merged(contract, node)
+        node = _merge_parts(contract, node)
     rendered = {
         name: {key: _schema(contract, member) for key, member in value.items()}
         if name == "properties"
@@ -137,7 +137,7 @@ def _schema(contract: Contract, node: Any) -> Any:
     return rendered
 
 
-def _merged(contract: Contract, schema: Mapping[str, Any]) -> dict[str, Any]:
+def _merge_parts(contract: Contract, schema: Mapping[str, Any]) -> dict[str, Any]:
     """An object schema with the properties and required names of all its parts."""
     parts = [contract.resolve(part) for part in schema["allOf"]]
     own_members = {name: value for name, value in schema.items() if name != "allOf"}

@@ -92,13 +92,13 @@ def _check(text: str) -> None:
     event: Any
     for event in yaml.parse(text, Loader=SafeLoader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        problem = "it is nested" if depth > DEEPEST else _refused(event)
+        problem = "it is nested" if depth > DEEPEST else _unsupported_feature(event)
         if problem:
             explanation = f" more than {DEEPEST} deep" if depth > DEEPEST else ", which is not read here; write it out"
             raise SettingsError(f"line {event.start_mark.line + 1}: {problem}{explanation}")
 
 
-def _refused(event: Any) -> str:
+def _unsupported_feature(event: Any) -> str:
     if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
         return f"an alias or anchor, {event.anchor}"
     if getattr(event, "tag", None):

@@ -210,11 +210,11 @@ def open_points(chosen_values: Mapping[str, str], grease: int | None) -> str:
         for value, meaning in point.values.items():
             notes = ["default"] if value == point.default else []
             notes += ["chosen"] if value == choices[point.name] != point.default else []
-            lines.append(f"  {value}{_marked(notes)}: {meaning}")
+            lines.append(f"  {value}{_in_brackets(notes)}: {meaning}")
     return "\n".join(lines)
 
 
-def _marked(notes: list[str]) -> str:
+def _in_brackets(notes: list[str]) -> str:
     return f" ({', '.join(notes)})" if notes else ""
 
 

@@ -68,14 +68,14 @@ def prove_command(contract: Contract, options: SimpleNamespace) -> int:
         workers = min(workers, len(options.defect) * options.seeds)
     with serving(workers) as base_urls:
         defects_by_name = defects(base_urls[0])
-        servers = _trials(contract, options, defects_by_name, conditions(base_urls[0]))
-        judgements = _watched(_judged(base_urls, servers), len(servers))
+        servers = _servers_to_judge(contract, options, defects_by_name, conditions(base_urls[0]))
+        judgements = _with_progress(_judge_all(base_urls, servers), len(servers))
         proof = Proof.of(contract.rules, defects_by_name, judgements, complete=is_complete)
     show(proof, Screen(), by_defect=bool(options.defect))
     return _write(proof, options) or int(bool(proof.failures))
 
 
-def _trials(
+def _servers_to_judge(
     contract: Contract, options: SimpleNamespace, defects_by_name: dict[str, Defect], amounts_of: dict[str, list[float]]
 ) -> list[Trial]:
     unknown = [name for name in options.defect if name not in defects_by_name]
@@ -98,10 +98,10 @@ def _trials(
         for seed in range(1 if options.short else len(amounts))
     ]
     correct = [greased(seed, resources) for seed in range(1, (SHORT_GREASE if options.short else options.grease) + 1)]
-    return _spread(hostile_servers, [*correct, *faulty])
+    return _interleave(hostile_servers, [*correct, *faulty])
 
 
-def _spread(slow_servers: list[Trial], servers: list[Trial]) -> list[Trial]:
+def _interleave(slow_servers: list[Trial], servers: list[Trial]) -> list[Trial]:
     """Spread the few trials, most of which wait, over the first half of the many."""
     mixed = list(servers)
     for number, server in enumerate(slow_servers):
@@ -109,7 +109,7 @@ def _spread(slow_servers: list[Trial], servers: list[Trial]) -> list[Trial]:
     return mixed
 
 
-def _judged(base_urls: Sequence[str], servers: Sequence[Trial]) -> Iterator[Judged]:
+def _judge_all(base_urls: Sequence[str], servers: Sequence[Trial]) -> Iterator[Judged]:
     """Judge all trials in worker processes, each of which has its own mock."""
     context = get_context("spawn")
     tasks, results = context.Queue(), context.Queue()
@@ -187,7 +187,7 @@ def _work(base_url: str, tasks: Any, results: Any) -> None:
             results.put(RuntimeError(f"{error!r} {error.__notes__[0]}"))
 
 
-def _watched(judgements: Iterator[Judged], total: int) -> Iterator[Judged]:
+def _with_progress(judgements: Iterator[Judged], total: int) -> Iterator[Judged]:
     """Yield what was judged, and show how far that is: continuously on a terminal, elsewhere a line now and then."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console, started = Console(stderr=True), time.monotonic()
@@ -237,7 +237,7 @@ def markdown(proof: Proof) -> str:
             (
                 f"`{row.defect.name}`",
                 row.defect.rule,
-                _share(row),
+                _ratio(row),
                 ", ".join(sorted(row.violated_others)),
                 row.requests or "",
             )
@@ -260,17 +260,19 @@ def as_dict(proof: Proof) -> dict[str, Any]:
                 "others": sorted(row.violated_others),
                 "requests": row.requests,
                 "scripted": row.scripted,
-                "trials": [_trial(judgement) for judgement in row.judgements],
+                "trials": [_judgement_as_dict(judgement) for judgement in row.judgements],
             }
             for row in proof.rows
         ],
-        "right": [_trial(judgement) for judgement in proof.right],
-        "hostile": [{"condition": judgement.server.name} | _trial(judgement) for judgement in proof.hostile],
+        "right": [_judgement_as_dict(judgement) for judgement in proof.right],
+        "hostile": [
+            {"condition": judgement.server.name} | _judgement_as_dict(judgement) for judgement in proof.hostile
+        ],
         "failures": proof.failures,
     }
 
 
-def _trial(judgement: Judged) -> dict[str, Any]:
+def _judgement_as_dict(judgement: Judged) -> dict[str, Any]:
     server = judgement.server
     return {
         "switches": dict(server.switches),
@@ -294,7 +296,7 @@ def _defects(proof: Proof) -> Table:
     table = Table(*DEFECT_COLUMNS, box=None, pad_edge=False)
     for row in proof.rows:
         table.add_row(
-            row.defect.name, row.defect.rule, _share(row), ", ".join(sorted(row.violated_others)), str(row.requests)
+            row.defect.name, row.defect.rule, _ratio(row), ", ".join(sorted(row.violated_others)), str(row.requests)
         )
     return table
 
@@ -325,7 +327,7 @@ def _right(judgements: tuple[Judged, ...], title: str) -> str:
     )
 
 
-def _share(row: Row) -> str:
+def _ratio(row: Row) -> str:
     return f"{row.caught_count} of {len(row.judgements)}"
 
 

@@ -55,7 +55,7 @@ def run_command(contract: Contract, options: SimpleNamespace) -> int:
         return 0
     interrupts = Interrupts()
     if options.watch:
-        return _watch(contract, options, interrupts)
+        return _run_repeatedly(contract, options, interrupts)
     baseline = compare.read(options.baseline) if options.baseline else None
     outcome = carry_out(contract, options, interrupts, ProgressDisplay(options))
     document = results.as_dict(outcome)
@@ -247,7 +247,7 @@ def write_reports(
     return all_written
 
 
-def _watch(contract: Contract, options: SimpleNamespace, interrupts: Interrupts) -> int:
+def _run_repeatedly(contract: Contract, options: SimpleNamespace, interrupts: Interrupts) -> int:
     """Judge again and again: what failed last comes first, and the rest once that is mended.
 
     Returns:

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 from contract_tests.observation import Violation
 from contract_tests.screen import complain, say
-from contract_tests.transcript import judged
+from contract_tests.transcript import judge_output
 from link_management_contract import Contract
 
 BROKEN, FIXED, UNCLEAR = 1, 0, 125  # the last makes `git bisect run` skip a version
@@ -20,7 +20,7 @@ def verdict_command(contract: Contract, options: SimpleNamespace) -> int:
     """
     try:
         plan, output = json.load(sys.stdin), options.answers.read_bytes()
-        observation = judged(contract, plan, output, options.base_url, options.mark)
+        observation = judge_output(contract, plan, output, options.base_url, options.mark)
     except (OSError, ValueError, LookupError, TypeError) as error:
         complain(f"no verdict: what the script printed cannot be read ({error})")
         return UNCLEAR

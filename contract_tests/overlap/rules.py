@@ -181,7 +181,7 @@ def is_back(overlapping: Round) -> Contradiction:
 
 def same_id(overlapping: Round) -> Contradiction:
     """An id that two creates returned."""
-    repeats = _twice(_made(overlapping))
+    repeats = _duplicates(_created_ids(overlapping))
     return ("a different id from each create", f"{repeats[0][1]} times the id {repeats[0][0]}") if repeats else None
 
 
@@ -193,7 +193,7 @@ def not_listed_once(overlapping: Round) -> Contradiction:
     if overlapping.listed_ids is None:
         return None
     counts = Counter(overlapping.listed_ids)
-    strange = [identifier for identifier in sorted(set(_made(overlapping))) if counts[identifier] != 1]
+    strange = [identifier for identifier in sorted(set(_created_ids(overlapping))) if counts[identifier] != 1]
     return ("each created record listed once", f"the id {strange[0]} {counts[strange[0]]} times") if strange else None
 
 
@@ -239,10 +239,10 @@ def crosses_over(overlapping: Round) -> Contradiction:
     return None
 
 
-def listed_twice(overlapping: Round) -> Contradiction:
+def shows_duplicates(overlapping: Round) -> Contradiction:
     """A record that stands twice on one page."""
     for exchange in overlapping.exchanges:
-        repeats = _twice([id_of(row) for row in exchange.page.rows]) if exchange.page else []
+        repeats = _duplicates([id_of(row) for row in exchange.page.rows]) if exchange.page else []
         if repeats:
             return "each record once on a page", f"the id {repeats[0][0]} {repeats[0][1]} times"
     return None
@@ -269,7 +269,7 @@ BURST = ("burst of creates",)
 @rule("concurrency.creates-answer-different-ids", CREATES + BURST, same_id, needs=MADE)
 @rule("concurrency.created-records-are-listed-once", CREATES + BURST, not_listed_once, needs=MADE)
 @rule("concurrency.totals-come-right", CREATES + BURST + DELETES, wrong_total, needs=MADE)
-@rule("concurrency.lists-show-a-record-once", ("creates", "reads"), listed_twice, needs=MADE)
+@rule("concurrency.lists-show-a-record-once", ("creates", "reads"), shows_duplicates, needs=MADE)
 @rule("concurrency.lists-agree-with-themselves", CREATES, disagrees, needs=MADE)
 @rule("concurrency.accounts-stay-apart", ("accounts",), crosses_over, needs=MADE)
 @rule("concurrency.requests-do-not-fail", ("updates", "reads", *CREATES, *BURST, *DELETES), fails, needs=MADE)
@@ -299,9 +299,9 @@ def _is_clear(read: Exchange) -> bool:
     return not read.failed and read.status not in TOO_MANY
 
 
-def _made(overlapping: Round) -> list[int]:
+def _created_ids(overlapping: Round) -> list[int]:
     return [exchange.made_id for exchange in overlapping.exchanges if exchange.made_id is not None]
 
 
-def _twice(ids: Iterable[object]) -> list[tuple[object, int]]:
+def _duplicates(ids: Iterable[object]) -> list[tuple[object, int]]:
     return [(identifier, count) for identifier, count in Counter(ids).items() if identifier is not None and count > 1]

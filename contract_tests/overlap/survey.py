@@ -11,7 +11,7 @@ from contract_tests.evidence import Listing, Record, Round
 from contract_tests.exchange import OTHER, OWN, Exchange, Expect, FormValue, Request, request_of, whole_id
 from contract_tests.masking import mark_of, shows
 from contract_tests.overlap.rules import changed_in, has_changed, orders, steps_of
-from contract_tests.survey.samples import of_type
+from contract_tests.survey.samples import type_form
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.ledger import Entry
 from contract_tests.target.target import MOST_AT_ONCE, BudgetSpentError, WriteRefusedError
@@ -31,7 +31,7 @@ SLOWLY = 0.3  # seconds
 def overlap(visitor: Visitor, rounds: int) -> None:
     """Send rounds of requests that overlap."""
     visitor.evidence.has_overlapped = True
-    if not visitor.writes or (created := _made(visitor)) is None:
+    if not visitor.writes or (created := _create_writable(visitor)) is None:
         return
     subject, _ = created
     with suppress(WriteRefusedError):
@@ -50,20 +50,20 @@ def overlap(visitor: Visitor, rounds: int) -> None:
             _creates(visitor, size)
     for size in BURSTS:
         reads = [request_of(visitor.resource, "read", subject, Expect.OPEN)] * size
-        _keep(visitor, Round("burst", _sent(visitor, reads)))
+        _keep(visitor, Round("burst", _send_all(visitor, reads)))
 
 
 def _pairs(visitor: Visitor) -> Iterator[tuple[int, list[str]]]:
     """Records with fields that may be updated at one moment, as each can be updated alone."""
     for fields in TOGETHER.get(visitor.resource.name, ()):
-        type_fields = of_type(visitor.resource, fields[0]) if fields[0] in visitor.resource.types else {}
-        created = _made(visitor, **type_fields)
+        type_fields = type_form(visitor.resource, fields[0]) if fields[0] in visitor.resource.types else {}
+        created = _create_writable(visitor, **type_fields)
         usable = _usable(visitor, created[0], fields) if created else []
         if created and len(usable) > 1:
             yield created[0], usable
 
 
-def _made(visitor: Visitor, **extra_fields: FormValue) -> tuple[int, Record] | None:
+def _create_writable(visitor: Visitor, **extra_fields: FormValue) -> tuple[int, Record] | None:
     """A new record that may be written to, with its id; or None."""
     form = visitor.required_form() | extra_fields
     identifier = visitor.post(form, Expect.OPEN).made_id
@@ -119,7 +119,7 @@ def _changed(  # noqa: PLR0913, PLR0917 - all of a round
     """Send updates at one moment, and keep what a read shows once an order explains it, or in the end."""
     if not before:
         return
-    overlapping = Round(kind, _sent(visitor, requests, slow), dict(before))
+    overlapping = Round(kind, _send_all(visitor, requests, slow), dict(before))
     possible = {state for _, state in orders(steps_of(overlapping))}
     read = visitor.wait_until(
         "update",
@@ -137,7 +137,7 @@ def _creates(visitor: Visitor, count: int) -> None:
     entries = [ledger.plan(name, mark_of(form[visitor.resource.label])) for form in forms]
     creates = [visitor.create_of(Expect.OPEN, form=form) for form in forms]
     try:
-        exchanges = _sent(visitor, [*creates, *[_list(visitor)] * (READS if with_reads else 0)])
+        exchanges = _send_all(visitor, [*creates, *[_list(visitor)] * (READS if with_reads else 0)])
     except BudgetSpentError:  # none was sent
         for entry in entries:
             ledger.forget(entry)
@@ -155,11 +155,11 @@ def _creates(visitor: Visitor, count: int) -> None:
         for identifier in (created_ids if with_reads else [])
     )
     after = visitor.wait_until(
-        "create", visitor.list_all, lambda listing: set(created_ids) <= set(listing.ids) and _is_sound(listing)
+        "create", visitor.list_all, lambda listing: set(created_ids) <= set(listing.ids) and _is_consistent(listing)
     )
-    created_ids += [identifier for entry in entries if (identifier := _found(visitor, entry, after))]
+    created_ids += [identifier for entry in entries if (identifier := _find_created(visitor, entry, after))]
     kind = "creates" if with_reads else "burst of creates"
-    _keep(visitor, _listed(Round(kind, exchanges, reads=reads, is_reliable=_is_sound(before)), after))
+    _keep(visitor, _with_listing(Round(kind, exchanges, reads=reads, is_reliable=_is_consistent(before)), after))
     for created_id in created_ids:
         with suppress(WriteRefusedError):
             visitor.delete(created_id, Expect.OPEN)
@@ -173,7 +173,7 @@ def _accounts(visitor: Visitor) -> None:
     entry, foreign = ledger.plan(name, marker), ledger.plan(name, marker, OTHER)  # in whichever account it comes to be
     list_other = _list(visitor, OTHER)
     try:
-        exchanges = _sent(visitor, [visitor.create_of(Expect.OPEN, form=form), *[list_other] * READS], SLOWLY)
+        exchanges = _send_all(visitor, [visitor.create_of(Expect.OPEN, form=form), *[list_other] * READS], SLOWLY)
     except BudgetSpentError:  # none was sent
         ledger.forget(entry)
         ledger.forget(foreign)
@@ -197,7 +197,7 @@ def _accounts(visitor: Visitor) -> None:
             visitor.delete(create.made_id, Expect.OPEN)
 
 
-def _found(visitor: Visitor, entry: Entry, after: Listing) -> int | None:
+def _find_created(visitor: Visitor, entry: Entry, after: Listing) -> int | None:
     """The id of a record that was created, and is not what a create answered; one that is nowhere is forgotten."""
     if entry.seen:
         return None
@@ -215,7 +215,7 @@ def _found(visitor: Visitor, entry: Entry, after: Listing) -> int | None:
 def _removals(visitor: Visitor, operations: Sequence[str]) -> None:
     """An update and a delete of one record, or two deletes."""
     before = visitor.list_all()
-    created = _made(visitor)
+    created = _create_writable(visitor)
     if created is None:
         return
     subject, record = created
@@ -223,25 +223,25 @@ def _removals(visitor: Visitor, operations: Sequence[str]) -> None:
         "update": lambda: _update(visitor, subject, (visitor.resource.label,), record),
         "delete": lambda: request_of(visitor.resource, "delete", subject, Expect.OPEN),
     }
-    exchanges = _sent(visitor, [make[operation]() for operation in operations])
+    exchanges = _send_all(visitor, [make[operation]() for operation in operations])
     read = visitor.wait_until(
         "delete", lambda: visitor.read(subject, Expect.OPEN), lambda exchange: exchange.record is None
     )
     after = visitor.wait_until(
-        "delete", visitor.list_all, lambda listing: subject not in listing.ids and _is_sound(listing)
+        "delete", visitor.list_all, lambda listing: subject not in listing.ids and _is_consistent(listing)
     )
     kind = "deletes" if set(operations) == {"delete"} else "update and delete"
-    _keep(visitor, _listed(Round(kind, exchanges, record, (read,), is_reliable=_is_sound(before)), after))
+    _keep(visitor, _with_listing(Round(kind, exchanges, record, (read,), is_reliable=_is_consistent(before)), after))
     if read.record is None and subject not in after.ids:
         visitor.target.ledger.remove(visitor.resource.name, subject)
 
 
-def _listed(round_: Round, after: Listing) -> Round:
+def _with_listing(round_: Round, after: Listing) -> Round:
     is_one_answer = after.complete and len(after.pages) == 1
     return replace(round_, listed_ids=after.ids if is_one_answer else None, total=after.total)
 
 
-def _is_sound(listing: Listing) -> bool:
+def _is_consistent(listing: Listing) -> bool:
     """Whether a listing is whole, and its total is that of its records."""
     return listing.complete and listing.total == len(listing.rows)
 
@@ -267,7 +267,7 @@ def _list(visitor: Visitor, identity: str = OWN) -> Request:
     return visitor.list_of({"results_per_page": str(visitor.largest)}, Expect.OPEN, identity)
 
 
-def _sent(visitor: Visitor, requests: Sequence[Request], slow: float = 0.0) -> tuple[Exchange, ...]:
+def _send_all(visitor: Visitor, requests: Sequence[Request], slow: float = 0.0) -> tuple[Exchange, ...]:
     """The exchanges of requests that are sent at one moment, in the order of their answers.
 
     Args:

@@ -138,7 +138,7 @@ def markdown(results: Mapping[str, Any]) -> str:
     """The overall word, a table of areas, and what failed or could not be decided."""
     lines = [f"## {SIGNS.get(results['word'], '⚠️')} {results['headline']}", ""]
     if results["not_judged"]:
-        lines += [f"Not judged: {_plain(', '.join(results['not_judged']))}", ""]
+        lines += [f"Not judged: {_markdown(', '.join(results['not_judged']))}", ""]
     requests = f"{results['requests']} requests in {results['seconds']:.1f} s"
     lines += [f"`{results['base_url']}`, {requests}; {answers_of(results)}", ""]
     lines += [f"| area | {' | '.join(COLUMNS)} |", f"|---|{'---:|' * len(COLUMNS)}"]
@@ -150,16 +150,16 @@ def markdown(results: Mapping[str, Any]) -> str:
     if len(cause_groups) > MOST_LISTED:
         lines += ["", f"and {len(cause_groups) - MOST_LISTED} more"]
     blocked = list(undecided(results["results"], cause_groups).items())[:MOST_LISTED]
-    lines += ["", *(f"- {len(checks)} undecided: {_plain(reason)}" for reason, checks in blocked)]
+    lines += ["", *(f"- {len(checks)} undecided: {_markdown(reason)}" for reason, checks in blocked)]
     for title, key in (("note", "notes"), ("left behind", "left"), ("waiver", "stale_waivers")):
-        lines += [f"- {title}: {_plain(text)}" for text in results[key]]
+        lines += [f"- {title}: {_markdown(text)}" for text in results[key]]
     return "\n".join(lines).rstrip() + "\n"
 
 
 def comment(results: Mapping[str, Any], changes: Iterable[str] = ()) -> str:
     """The summary as a comment on a pull request, no longer than servers take, with what is worse and better first."""
     headline, _, body = markdown(results).partition("\n")
-    changed = "\n".join(f"- {_plain(change)}" for change in changes)
+    changed = "\n".join(f"- {_markdown(change)}" for change in changes)
     text = "\n".join([OWN, headline, *([f"\n{changed}"] if changed else []), body])
     if len(text) <= LONGEST_COMMENT:
         return text
@@ -178,14 +178,14 @@ def by_area(results: Mapping[str, Any]) -> dict[str, Counter[str]]:
 def _failure(group: Group) -> list[str]:
     result = group.results[0]
     finding = result["findings"][0]
-    waived = f", waived: {_plain(result['waived'])}" if result["waived"] else ""
+    waived = f", waived: {_markdown(result['waived'])}" if result["waived"] else ""
     follows = ", ".join(dict.fromkeys(violation["rule"] for violation in group.follows))
     kinds = ", ".join(violation["kind"] for violation in group.results)
     return [
         f"**{result['verdict']}: {result['rule']}** for {kinds}{waived}",
         "",
-        f"- required: {_plain(result['statement'])} ({_plain(source_of(result))})",
-        *(f"- {name}: {_plain(text)}" for name, text in rows_of(finding)),
+        f"- required: {_markdown(result['statement'])} ({_markdown(source_of(result))})",
+        *(f"- {name}: {_markdown(text)}" for name, text in rows_of(finding)),
         *([f"- follows: {follows}"] if follows else []),
         *(["- repeat:", "", "  ```sh", f"  {finding['repeat']}", "  ```"] if finding["repeat"] else []),
         f"- script: `{file_of(result['rule'])}`",
@@ -198,7 +198,7 @@ def _ways_to(finding: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(name, finding[name]) for name in ("repeat", "trace") if finding.get(name)]
 
 
-def _plain(text: str) -> str:
+def _markdown(text: str) -> str:
     one = " ".join(text.split())
     escaped = "".join(f"\\{letter}" if letter in "\\`*_{}[]<>()#+!|~" else letter for letter in one)
     return escaped.replace("@", "&#64;")  # which would call people
@@ -227,11 +227,11 @@ def annotations_of(results: Mapping[str, Any]) -> Iterator[str]:
     errors = [result for result in violated if result["verdict"] in gating and not result["waived"]]
     yield from _annotations("error", errors)
     yield from _annotations("warning", [result for result in violated if result not in errors])
-    yield f"::notice::{_escaped(results['verdict'])}"
+    yield f"::notice::{_escape_command(results['verdict'])}"
     if not errors and results["word"].startswith("undecided"):
         yield "::error::undecided: some rules could not be judged; the summary says why"
     for text in [*results["stale_waivers"], *(f"left behind: {text}" for text in results["left"])][:MOST_ANNOTATIONS]:
-        yield f"::error::{_escaped(text)}"
+        yield f"::error::{_escape_command(text)}"
 
 
 def _annotations(command: str, results: Iterable[Result]) -> Iterator[str]:
@@ -239,8 +239,8 @@ def _annotations(command: str, results: Iterable[Result]) -> Iterator[str]:
         finding = result["findings"][0]
         rows = [("required", result["statement"]), *rows_of(finding), *_ways_to(finding)]
         text = "\n".join(f"{name}: {value}" for name, value in rows)
-        yield f"::{command} title={name_of(result)}::{_escaped(text)}"
+        yield f"::{command} title={name_of(result)}::{_escape_command(text)}"
 
 
-def _escaped(text: str) -> str:
+def _escape_command(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

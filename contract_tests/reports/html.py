@@ -116,10 +116,10 @@ def _evidence(outcome: Outcome, finding: Violation) -> tuple[Shown, list[str]]:
     exchanges = [step for step in outcome.exchanges if step.request.resource == exchange.request.resource]
     earlier = [step for step in exchanges if step.number < exchange.number][-EARLIER:]
     lines = [f"{results.request_line(step)} → {step.status or 'no answer'}" for step in earlier]
-    return shown(outcome.masking.exchange(exchange)), lines
+    return view_of(outcome.masking.exchange(exchange)), lines
 
 
-def shown(exchange: Exchange) -> Shown:
+def view_of(exchange: Exchange) -> Shown:
     """An exchange that is already masked, as the page shows it."""
     request = exchange.request
     form = [(name, _form_value(value)) for name, value in (request.form or {}).items()]

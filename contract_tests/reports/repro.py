@@ -74,7 +74,7 @@ def script(  # noqa: PLR0913, PLR0917 - what was found, where, and how to show i
         if "datetime" in rule.id and exchange.request.operation == "update":
             lines.append("sleep 1  # times are told in seconds")
         lines += [AGAIN, *step, "done"] if exchange.attempts else step
-    lines += at_once(finding, ids, resource)
+    lines += parallel_lines(finding, ids, resource)
     texts = " ".join(quote(" ".join(text.split())) for text in (finding.expected, finding.received))
     lines.append(f"printf '\\n--- expected: %s\\n--- received: %s, in the run\\n' {texts}")
     lines += (
@@ -169,7 +169,7 @@ def form(number: int, request: Request) -> tuple[list[str], list[str]]:
         return _fields(number, request)
     file = f'"$dir/{number}"'
     arguments = ["-H", f'"Content-Type: {quoted(media_type)}"', "--data-binary", f"@{file}"]
-    return [printed(body, file)], arguments + (
+    return [printf(body, file)], arguments + (
         ["-H", '"Transfer-Encoding: chunked"'] if request.form_style.chunked else []
     )
 
@@ -181,12 +181,12 @@ def _fields(number: int, request: Request) -> tuple[list[str], list[str]]:
             arguments += ["--form-string", f'"{quoted(f"{name}={value}")}"']
         else:
             file = f'"$dir/{number}-{name}"'
-            prepared.append(printed(value[1], file))
+            prepared.append(printf(value[1], file))
             arguments += ["-F", f'{name}=@{file}\\;filename="{quoted(value[0])}"\\;type={value[2]}']
     return prepared, arguments
 
 
-def printed(content: bytes, file: str) -> str:
+def printf(content: bytes, file: str) -> str:
     """A line that writes a file, whatever is in it; the marks of the run become those of the script."""
     text = content.decode("latin-1")  # a letter for each byte
     variables = [f'"{_variable(match)}"' for match in MARK.finditer(text)]
@@ -207,17 +207,17 @@ def quoted(text: str) -> str:
     return "$(printf '\\r')".join(escaped_text.split("\r"))
 
 
-def _few(requests: list[Request]) -> list[Request]:
+def _select_requests(requests: list[Request]) -> list[Request]:
     """Four requests that overlap, the writes among them; all of a burst, whose failure is that there are so many."""
     writes = [request for request in requests if request.method != "GET"]
     reads = [request for request in requests if request.method == "GET"]
     return requests if len(requests) > MANY else [*writes, *reads[: AT_MOST - len(writes)]]
 
 
-def at_once(finding: Violation, ids: dict[int, str], resource: Resource) -> list[str]:
+def parallel_lines(finding: Violation, ids: dict[int, str], resource: Resource) -> list[str]:
     """The lines that send overlapping requests by one curl, and look at what they led to."""
     lines, parts, output_lines = list[str](), list[str](), list[str]()
-    for number, request in enumerate(_few([exchange.request for exchange in finding.exchanges]), 1):
+    for number, request in enumerate(_select_requests([exchange.request for exchange in finding.exchanges]), 1):
         if request.method != "GET" and request.identifier is not None and request.identifier not in ids:
             return ["# These requests write to a record that this script does not create, so it sends none of them."]
         prepared, arguments = form(number, request)

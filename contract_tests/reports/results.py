@@ -22,7 +22,7 @@ from contract_tests.exchange import (
     id_of,
     refuse_constant,
 )
-from contract_tests.masking import Masking, shape
+from contract_tests.masking import Masking, text_shape
 from contract_tests.multipart import USUAL, media_type_of
 from contract_tests.observation import MISSING, Violation
 from contract_tests.reports.repro import curl
@@ -198,7 +198,7 @@ def excerpt(finding: Violation, exchanges: Iterable[Exchange], masking: Masking)
         `sent`, `answered` and, where they apply, `at`, `value`, `similar`, `body` and `cause`; all texts.
     """
     exchange = masking.exchange(finding.exchange)
-    texts = {"sent": sent(exchange.request), "answered": answered(exchange)}
+    texts = {"sent": request_summary(exchange.request), "answered": answered(exchange)}
     unread = (
         masking.text(not_json(finding.exchange.body)) if exchange.succeeded and finding.exchange.json is None else ""
     )
@@ -210,23 +210,25 @@ def excerpt(finding: Violation, exchanges: Iterable[Exchange], masking: Masking)
         texts["answered"] += f"; {unread}"
     cause = _cause(finding, exchanges)
     if cause is not None:
-        texts["cause"] = f"{sent(cause.request)}, answered with {answered(masking.exchange(cause))}"
+        texts["cause"] = f"{request_summary(cause.request)}, answered with {answered(masking.exchange(cause))}"
     return texts
 
 
-def sent(request: Request) -> str:
+def request_summary(request: Request) -> str:
     fields = ", ".join(f"{name}={_form_value(value)}" for name, value in (request.form or {}).items())
     if request.body is not None:
-        fields = f"{request.body[0]}: {_short(request.body[1].decode('utf-8', 'replace'), LONGEST_TEXT)}"
+        fields = f"{request.body[0]}: {_shorten(request.body[1].decode('utf-8', 'replace'), LONGEST_TEXT)}"
     media_type = media_type_of(request.form_style) if request.form_style != USUAL else "multipart/form-data"
     media_type += ", in chunks" if request.form_style.chunked else ""
     form = f", as {media_type}" if request.form is not None and request.body is None else ""
-    return f"{request.method} {request.target}{f' with {_short(fields, LONGEST_FORM)}' if fields else ''}{form}"
+    return f"{request.method} {request.target}{f' with {_shorten(fields, LONGEST_FORM)}' if fields else ''}{form}"
 
 
 def _form_value(value: FormValue) -> str:
     return (
-        _short(value, LONGEST_TEXT) if isinstance(value, str) else f"the {'' if value[1] else 'empty '}file {value[0]}"
+        _shorten(value, LONGEST_TEXT)
+        if isinstance(value, str)
+        else f"the {'' if value[1] else 'empty '}file {value[0]}"
     )
 
 
@@ -235,7 +237,7 @@ def answered(exchange: Exchange) -> str:
         cut = re.search(r"IncompleteRead\((\d+) bytes read, (\d+) more expected\)", exchange.error)
         if cut:
             return f"no whole answer: the body ended after {cut[1]} bytes, {cut[2]} fewer than its Content-Length says"
-        return f"no answer: {_short(exchange.error, LONGEST_VALUE)}"
+        return f"no answer: {_shorten(exchange.error, LONGEST_VALUE)}"
     types = [printable(text) for name, text in exchange.headers.items() if name.casefold() == "content-type"]
     return f"status {exchange.status}, {types[0] if types else 'no media type'}"
 
@@ -251,8 +253,8 @@ def not_json(content: bytes) -> str:
         return f"byte {error.start} (0x{content[error.start]:02x}) is not UTF-8"
     except json.JSONDecodeError as error:
         at = len(text[: error.pos].encode())
-        remainder = text[error.pos :] if not re.search(r"[{\[]", text[: error.pos]) else shape(text[error.pos :])
-        return f"not JSON from byte {at} on: {error.msg}, before {_short(remainder, 30)!r}"
+        remainder = text[error.pos :] if not re.search(r"[{\[]", text[: error.pos]) else text_shape(text[error.pos :])
+        return f"not JSON from byte {at} on: {error.msg}, before {_shorten(remainder, 30)!r}"
     except ValueError as error:
         return str(error)
     except RecursionError:
@@ -265,7 +267,7 @@ def body(exchange: Exchange) -> str:
     text = exchange.body.decode("utf-8", "replace")
     if MARKUP.match(exchange.body):
         text = re.sub(r"(?is)<(script|style)\b.*?</\1\s*>|<[^>]*>", " ", text)
-    return _short(" ".join(text.split()), LONGEST_BODY)
+    return _shorten(" ".join(text.split()), LONGEST_BODY)
 
 
 def _value(document: Any, at: str) -> dict[str, str]:
@@ -275,7 +277,7 @@ def _value(document: Any, at: str) -> dict[str, str]:
         document = _child(document, step)
     value = _child(document, key)
     if value is not MISSING:
-        return {"value": _short(json.dumps(value, ensure_ascii=False), LONGEST_VALUE)}
+        return {"value": _shorten(json.dumps(value, ensure_ascii=False), LONGEST_VALUE)}
     keys = [str(name) for name in document] if isinstance(document, dict) else []
     similar = next((name for name in keys if _letters(name) == _letters(key)), "")
     similar = similar or "".join(get_close_matches(key, keys, n=1, cutoff=0.75))
@@ -304,17 +306,17 @@ def _cause(finding: Violation, exchanges: Iterable[Exchange]) -> Exchange | None
     if identifier is None or (exchange.request.operation in ("update", "delete") and exchange.succeeded):
         return None
     earlier = (step for step in exchanges if step.number < exchange.number and step.request.resource == resource)
-    writes = [step for step in earlier if step.succeeded and _written(step) == identifier]
+    writes = [step for step in earlier if step.succeeded and _written_id(step) == identifier]
     return max(writes, key=lambda write: write.number, default=None)
 
 
-def _written(exchange: Exchange) -> Any:
+def _written_id(exchange: Exchange) -> Any:
     if exchange.request.operation == "create":
         return exchange.made_id
     return exchange.request.identifier if exchange.request.operation in ("update", "delete") else None
 
 
-def _short(text: str, longest: int) -> str:
+def _shorten(text: str, longest: int) -> str:
     """The beginning of a text, in which no character steers a terminal."""
     beginning = text if len(text) <= longest else f"{text[:longest]}…"
     return printable(beginning).replace("\n", "\\n")

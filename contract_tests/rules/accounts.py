@@ -55,17 +55,17 @@ def shown_nothing(attempts: Attempts, evidence: Evidence) -> Observations:
         rows = exchange.page.rows if exchange.page else (exchange.record,) if exchange.record else ()
         if rows and not is_run_s:
             records = (record for source, record in evidence.records() if source.request.identity == OWN)
-            is_run_s = {_look(record, evidence.resource): evidence.is_run_record(record) for record in records}
+            is_run_s = {_key(record, evidence.resource): evidence.is_run_record(record) for record in records}
         counted_rows = [
-            row for row in rows if is_run_s.get(_look(row, evidence.resource), False) or attempt.identity != OTHER
+            row for row in rows if is_run_s.get(_key(row, evidence.resource), False) or attempt.identity != OTHER
         ]
-        shown_count = sum(_look(row, evidence.resource) in is_run_s for row in counted_rows)
+        shown_count = sum(_key(row, evidence.resource) in is_run_s for row in counted_rows)
         received = f"status {exchange.status} and {shown_count or 'some'} of its records, to {attempt.identity}"
         holds = not shown_count and not _holds_marker(attempt, evidence)
         yield decide(exchange, holds, "none of the account's records", received)
 
 
-def _look(record: Record, resource: Resource) -> tuple[str, str, str]:
+def _key(record: Record, resource: Resource) -> tuple[str, str, str]:
     return str(record.get("id")), str(record.get("datetime")), str(record.get(resource.label))
 
 
@@ -98,7 +98,7 @@ def made_nothing(attempts: Attempts, evidence: Evidence) -> Observations:
 
 def changed_nothing(attempts: Attempts, evidence: Evidence) -> Observations:
     """The name or host identifies the attempt to blame; else those that succeeded are to blame, or all if none did."""
-    updates = _tried(evidence, "update")
+    updates = _attempts_at(evidence, "update")
     fields = [name for name in steady(evidence.resource) if name not in (evidence.label, "last_datetime")]
     for attempt in attempts:
         record, before = attempt.read.record if attempt.read else None, attempt.before or {}
@@ -107,7 +107,7 @@ def changed_nothing(attempts: Attempts, evidence: Evidence) -> Observations:
                 attempt.exchange.succeeded
                 and sum(other.read is attempt.read for other in evidence.access_attempts) == 1
             )
-            yield _still_there(attempt, evidence) if is_sole_attempt else NOT_READ
+            yield _record_remains(attempt, evidence) if is_sole_attempt else NOT_READ
             continue
         listed_row = attempt.listed_record or {}
         changed = [
@@ -124,9 +124,9 @@ def changed_nothing(attempts: Attempts, evidence: Evidence) -> Observations:
 
 def removed_nothing(attempts: Attempts, evidence: Evidence) -> Observations:
     """If the record is gone, the attempts that succeeded are to blame, or all if none did."""
-    deletes = _tried(evidence, "delete")
+    deletes = _attempts_at(evidence, "delete")
     for attempt in attempts:
-        observation = _still_there(attempt, evidence)
+        observation = _record_remains(attempt, evidence)
         if isinstance(observation, Violation) and not _is_to_blame(attempt, deletes):
             yield Undecided("the record was gone already")
         else:
@@ -139,7 +139,7 @@ def _is_to_blame(attempt: AccessAttempt, attempts: Attempts) -> bool:
     return not succeeded or attempt in succeeded
 
 
-def _still_there(attempt: AccessAttempt, evidence: Evidence) -> Observation:
+def _record_remains(attempt: AccessAttempt, evidence: Evidence) -> Observation:
     read, after = attempt.read, attempt.after
     if read is None or read.failed or after is None:
         return NOT_READ
@@ -160,9 +160,9 @@ def _still_there(attempt: AccessAttempt, evidence: Evidence) -> Observation:
 @rule("accounts.strangers-create-nothing", "create", made_nothing, needs=ACCESS)
 @rule("accounts.strangers-update-nothing", "update", changed_nothing, needs=ACCESS)
 @rule("accounts.strangers-delete-nothing", "delete", removed_nothing, needs=ACCESS)
-def strangers(evidence: Evidence, operation: str, judge: JudgeOfAttempts) -> Observations:
+def unauthorized_clients(evidence: Evidence, operation: str, judge: JudgeOfAttempts) -> Observations:
     """Attempts of unauthorized clients, and what the account sees afterwards."""
-    attempts = _tried(evidence, operation)
+    attempts = _attempts_at(evidence, operation)
     return judge([attempt for attempt in attempts if attempt.identity != OTHER], evidence)
 
 
@@ -173,8 +173,8 @@ def strangers(evidence: Evidence, operation: str, judge: JudgeOfAttempts) -> Obs
 @rule("accounts.other-account-deletes-nothing", "delete", removed_nothing, needs=ACCESS)
 def other_account(evidence: Evidence, operation: str, judge: JudgeOfAttempts) -> Observations:
     """Attempts of another account, if there is one without its own record under the id."""
-    attempts = [attempt for attempt in _tried(evidence, operation) if attempt.identity == OTHER]
-    reads = [attempt for attempt in _tried(evidence, "read") if attempt.identity == OTHER]
+    attempts = [attempt for attempt in _attempts_at(evidence, operation) if attempt.identity == OTHER]
+    reads = [attempt for attempt in _attempts_at(evidence, "read") if attempt.identity == OTHER]
     if not evidence.has_second_key:
         yield NotApplicable("no second key", SEPARATION)
     elif reads and not attempts:
@@ -183,6 +183,6 @@ def other_account(evidence: Evidence, operation: str, judge: JudgeOfAttempts) ->
         yield from judge(attempts, evidence)
 
 
-def _tried(evidence: Evidence, operation: str) -> Attempts:
+def _attempts_at(evidence: Evidence, operation: str) -> Attempts:
     attempts = evidence.access_attempts
     return [attempt for attempt in attempts if attempt.exchange.request.operation == operation]

@@ -53,7 +53,7 @@ def no_byte_order_mark(evidence: Evidence) -> Observations:
 @rule("envelopes.read-data-is-an-object", "read", {"/data": OBJECT}, needs=PAGES | CHANGED)
 @rule("envelopes.create-answers-the-id", "create", {"/data/id": INTEGER}, needs=MADE)
 @rule("envelopes.update-answers-the-id", "update", {"/data/id": INTEGER}, needs=CHANGED)
-def has(evidence: Evidence, operation: str, matchers: dict[str, Like]) -> Observations:
+def members_match(evidence: Evidence, operation: str, matchers: dict[str, Like]) -> Observations:
     """Successes of an operation with JSON; the read of a record that the listing lacks, too, may be an error."""
     for exchange in _successes(evidence, operation):
         if exchange.json is None or exchange.is_refusal_in_disguise:

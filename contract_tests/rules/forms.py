@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from typing import Any
 
-from contract_tests.comparing import holds_text, is_same, same_url
+from contract_tests.comparing import holds_text, is_same_value, same_url
 from contract_tests.evidence import Change, Creation, Evidence, Omission, Record
 from contract_tests.exchange import TRIES, Exchange, Expect
 from contract_tests.masking import begins, shows
@@ -22,13 +22,13 @@ from contract_tests.observation import (
     Undecided,
     Violation,
     answer,
-    apart,
     decide,
     expect_field,
-    place,
+    field_pointer,
+    format_value,
+    from_first_difference,
     rule,
     same_beginning,
-    shown,
     title_of,
 )
 from contract_tests.rules.operations import accepted
@@ -71,7 +71,7 @@ def optional_fields_are_accepted_on_create(evidence: Evidence) -> Observations:
     for exchange in evidence.of("create"):
         if _fields(exchange) - set(evidence.resource.required):
             yield accepted(exchange)
-    yield from _refused_together(evidence, "create")
+    yield from _combination_refused(evidence, "create")
 
 
 @rule("forms.optional-fields-are-accepted-on-update", needs=CHANGED)
@@ -82,10 +82,10 @@ def optional_fields_are_accepted_on_update(evidence: Evidence) -> Observations:
             if isinstance(observation, Violation) and any(_accepted_in_full(evidence, exchange)):
                 observation = Undecided("the same fields were accepted beside those that a create requires")
             yield observation
-    yield from _refused_together(evidence, "update")
+    yield from _combination_refused(evidence, "update")
 
 
-def _refused_together(evidence: Evidence, operation: str) -> Observations:
+def _combination_refused(evidence: Evidence, operation: str) -> Observations:
     """Refusals that may be about the account, and are not: its fields are accepted one at a time, before and after."""
     for split in evidence.splits:
         if split.all_fields.request.operation == operation and split.all_fields.status != HTTPStatus.TOO_MANY_REQUESTS:
@@ -164,7 +164,7 @@ def shapes_are_understood(evidence: Evidence, styles: tuple[Shape, ...]) -> Obse
             yield observation
         elif shaped.read and shaped.read.record and isinstance(shaped.read.record.get(evidence.label), str):
             marker = shaped.form[evidence.label]
-            matcher = Like(shown(marker), lambda label, marker=marker: begins(label, marker))  # type: ignore[misc]
+            matcher = Like(format_value(marker), lambda label, marker=marker: begins(label, marker))  # type: ignore[misc]
             yield expect_field(shaped.read, shaped.read.record, evidence.label, matcher, reason=client_note)
 
 
@@ -192,8 +192,8 @@ def comes_back(evidence: Evidence, field: str) -> Observations:
     documented = evidence.resource.fields[field].values if field in evidence.resource.fields else ()
     for form, record, exchange in _stored(evidence):
         if form.get(field) and isinstance(record.get(field), str) and (not documented or form[field] in documented):
-            expected, received = apart(form[field], record[field])
-            holds, at = is_same(field, record[field], form[field]), place(exchange, record, field)
+            expected, received = from_first_difference(form[field], record[field])
+            holds, at = is_same_value(field, record[field], form[field]), field_pointer(exchange, record, field)
             title = title_of(exchange, record, field)
             yield decide(exchange, holds, f"{title}: {expected}", f"{title}: {received}", at)
 
@@ -204,8 +204,11 @@ def email_comes_back(evidence: Evidence) -> Observations:
         settings = record.get("settings")
         address = settings.get("email") if isinstance(settings, dict) and record.get("type") == "email" else None
         if form.get("email") and isinstance(address, str):
-            holds, at = is_same("email", address, form["email"]), place(exchange, record, "settings/email")
-            expected, received = apart(form["email"], address)
+            holds, at = (
+                is_same_value("email", address, form["email"]),
+                field_pointer(exchange, record, "settings/email"),
+            )
+            expected, received = from_first_difference(form["email"], address)
             yield decide(exchange, holds, f"settings.email: {expected}", f"settings.email: {received}", at)
 
 
@@ -217,13 +220,13 @@ def type_fields_show_in_settings(evidence: Evidence) -> Observations:
         values = [form[name] for name in type_fields if name != "email"]
         if values and isinstance(settings, dict) and form.get("type", type_name) == type_name:
             lost = next((value for value in values if not holds_text(settings, value)), "")
-            expected, received = apart(lost, _nearest(settings, lost))
+            expected, received = from_first_difference(lost, _closest_value(settings, lost))
             has_text = any(isinstance(value, str) for value in settings.values())
             received_settings = f"settings with {received}" if has_text else "settings without any text"
             yield decide(exchange, not lost, f"settings that hold {expected}", received_settings)
 
 
-def _nearest(settings: Record, text: str) -> str:
+def _closest_value(settings: Record, text: str) -> str:
     """The value that begins most like a text."""
     values = [value for value in settings.values() if isinstance(value, str)]
     return max(values, key=lambda value: same_beginning(value, text), default="")
@@ -236,9 +239,9 @@ def custom_not_found_url_stays_apart(evidence: Evidence) -> Observations:
         is_not_found_only = "custom_not_found_url" in change.form and "custom_index_url" not in change.form
         if is_not_found_only and change.read and change.record and change.exchange.succeeded:
             now, before = change.record.get("custom_index_url"), change.before.get("custom_index_url")
-            expected = f"custom_index_url: {shown(before)}, as before"
+            expected = f"custom_index_url: {format_value(before)}, as before"
             yield decide(
-                change.read, now == before, expected, f"custom_index_url: {shown(now)}", "/data/custom_index_url"
+                change.read, now == before, expected, f"custom_index_url: {format_value(now)}", "/data/custom_index_url"
             )
     for creation in evidence.creations:
         if "custom_not_found_url" in creation.form and creation.read and creation.read.record:
@@ -250,7 +253,7 @@ def custom_not_found_url_stays_apart(evidence: Evidence) -> Observations:
 def _stored(evidence: Evidence) -> Iterator[Stored]:
     """Forms that were accepted, with the record shown afterwards; an update that changed nothing is no evidence."""
     for creation in evidence.creations:
-        first = _first_shown(evidence, creation)
+        first = _first_sight_of(evidence, creation)
         if first and creation.exchange.succeeded:
             yield creation.form, *first
     for change in evidence.changes:
@@ -265,10 +268,10 @@ def _stored(evidence: Evidence) -> Iterator[Stored]:
 
 def _ignored(change: Change, name: str, record: Record) -> bool:
     unchanged = name in record and record[name] == change.before.get(name)
-    return unchanged and not is_same(name, record[name], change.form[name])
+    return unchanged and not is_same_value(name, record[name], change.form[name])
 
 
-def _first_shown(evidence: Evidence, creation: Creation) -> tuple[Record, Exchange] | None:
+def _first_sight_of(evidence: Evidence, creation: Creation) -> tuple[Record, Exchange] | None:
     """A new record as shown by its read or, if it was not read, by the first list that holds it."""
     if creation.identifier is None or creation.identifier in creation.before:
         return None
@@ -284,7 +287,7 @@ def _first_shown(evidence: Evidence, creation: Creation) -> tuple[Record, Exchan
 
 @rule("forms.one-enables", "1", True, needs=CHANGED)  # noqa: FBT003 - the state
 @rule("forms.zero-disables", "0", False, needs=CHANGED)  # noqa: FBT003
-def toggled(evidence: Evidence, sent_value: str, expected: bool) -> Observations:  # noqa: FBT001
+def toggle_sets_state(evidence: Evidence, sent_value: str, expected: bool) -> Observations:  # noqa: FBT001
     for change in evidence.changes:
         if change.form.get("is_enabled") != sent_value:
             continue
@@ -309,7 +312,7 @@ def is_enabled_is_optional_on_update(evidence: Evidence) -> Observations:
             yield from map(accepted, [change.exchange] if change.exchange.expects is Expect.SUCCESS else [])
         elif keeps_state and change.read and change.record:
             before, now = change.before.get("is_enabled"), change.record.get("is_enabled")
-            expected, received = f"is_enabled: {shown(before)}, as before", f"is_enabled: {shown(now)}"
+            expected, received = f"is_enabled: {format_value(before)}, as before", f"is_enabled: {format_value(now)}"
             yield decide(change.read, before == now, expected, received, "/data/is_enabled")
 
 
@@ -321,9 +324,11 @@ def is_enabled_is_not_accepted_on_create(evidence: Evidence) -> Observations:
         if creation.form.get("type") != "webhook":
             continue
         sent_value = creation.form.get("is_enabled", "")
-        first = _first_shown(evidence, creation)
+        first = _first_sight_of(evidence, creation)
         if first and isinstance(first[0].get("is_enabled"), bool):
-            starts.setdefault(sent_value, (first[0]["is_enabled"], place(first[1], first[0], "is_enabled"), first[1]))
+            starts.setdefault(
+                sent_value, (first[0]["is_enabled"], field_pointer(first[1], first[0], "is_enabled"), first[1])
+            )
         elif sent_value and creation.identifier is None and not creation.exchange.failed:
             yield Satisfied(creation.exchange)
     if "" not in starts:
@@ -332,5 +337,7 @@ def is_enabled_is_not_accepted_on_create(evidence: Evidence) -> Observations:
     expected = starts[""][0]
     for sent_value, (state, at, exchange) in starts.items():
         if sent_value:
-            received = f"is_enabled: {shown(state)}, where {sent_value} was sent"
-            yield decide(exchange, state == expected, f"is_enabled: {shown(expected)}, as without it", received, at)
+            received = f"is_enabled: {format_value(state)}, where {sent_value} was sent"
+            yield decide(
+                exchange, state == expected, f"is_enabled: {format_value(expected)}, as without it", received, at
+            )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from contract_tests.comparing import holds_text, is_same
+from contract_tests.comparing import holds_text, is_same_value
 from contract_tests.evidence import BeforeAfter, Change, Creation, Evidence, Record
 from contract_tests.exchange import REJECTED, Exchange
 from contract_tests.observation import (
@@ -22,9 +22,9 @@ from contract_tests.observation import (
     decide,
     expect,
     expect_field,
+    format_value,
     others_wrote,
     rule,
-    shown,
     steady,
 )
 from link_management_contract import Resource
@@ -95,13 +95,13 @@ def update_changes_what_it_names(evidence: Evidence) -> Observations:
         for name, text in change.form.items():
             if name not in evidence.resource.record_schema or name not in record or name == "is_enabled" or not text:
                 continue
-            if not is_same(name, before.get(name), text):
-                expected, received = f"{name}: {shown(text)}", f"{name}: {shown(record[name])}, as before"
+            if not is_same_value(name, before.get(name), text):
+                expected, received = f"{name}: {format_value(text)}", f"{name}: {format_value(record[name])}, as before"
                 yield decide(read, record[name] != before.get(name), expected, received, f"/data/{name}")
         settings = record.get("settings")
         address = settings.get("email") if isinstance(settings, dict) else None
         if "email" in change.form and before.get("type") == "email" and isinstance(address, str):
-            expected, at = f"settings.email: {shown(change.form['email'])}", "/data/settings/email"
+            expected, at = f"settings.email: {format_value(change.form['email'])}", "/data/settings/email"
             yield decide(read, settings != before.get("settings"), expected, "the one before", at)
 
 
@@ -113,10 +113,10 @@ def update_leaves_other_fields(evidence: Evidence) -> Observations:
             for name in _untouched(evidence.resource, change.form):
                 if name in change.record and name in change.before:
                     yield expect_field(change.read, change.record, name, change.before[name], reason="as before")
-            yield from _settings_kept(evidence, change, change.read, change.record)
+            yield from _settings_remain(evidence, change, change.read, change.record)
 
 
-def _settings_kept(evidence: Evidence, change: Change, read: Exchange, record: Record) -> Observations:
+def _settings_remain(evidence: Evidence, change: Change, read: Exchange, record: Record) -> Observations:
     """Whether settings still hold what the run had given to another field of the same type."""
     before, now, resource = change.before.get("settings"), record.get("settings"), evidence.resource
     if not isinstance(before, dict) or not isinstance(now, dict) or "type" in change.form:
@@ -198,7 +198,7 @@ def reads_change_nothing(evidence: Evidence) -> Observations:
             yield (
                 OTHERS_WROTE
                 if is_edited
-                else _same(scan.after.exchange, evidence.resource, before, now, verbatim=is_run_s)
+                else _compare(scan.after.exchange, evidence.resource, before, now, verbatim=is_run_s)
             )
 
 
@@ -207,7 +207,7 @@ def reads_change_nothing(evidence: Evidence) -> Observations:
 @rule("lifecycle.delete-leaves-other-records", "delete", needs=CHANGED | GONE | CONTROL)
 def leaves_other_records(evidence: Evidence, event: str) -> Observations:
     """All records listed before and after creates, updates or deletes."""
-    undisturbed, created = _is_quiet(evidence), evidence.created_ids
+    undisturbed, created = _undisturbed(evidence), evidence.created_ids
     for period in evidence.change_periods:
         exchange = period.after.exchange
         if period.event != event or exchange is None:
@@ -217,7 +217,7 @@ def leaves_other_records(evidence: Evidence, event: str) -> Observations:
             for identifier, before in period.before.by_id.items():
                 now = period.after.by_id.get(identifier)
                 if now is not None and identifier not in period.changed | period.removed:
-                    observation = _same(exchange, evidence.resource, before, now, verbatim=identifier in created)
+                    observation = _compare(exchange, evidence.resource, before, now, verbatim=identifier in created)
                     yield (
                         observation
                         if identifier in created or undisturbed or isinstance(observation, Satisfied)
@@ -251,7 +251,7 @@ def _doubles(evidence: Evidence, period: BeforeAfter) -> int:
     return sum(evidence.is_marked(label) and str(label) not in unknown for label in labels)
 
 
-def _is_quiet(evidence: Evidence) -> bool:
+def _undisturbed(evidence: Evidence) -> bool:
     """Whether nobody else seems to have written during the visit, nor while the run only read at its end."""
     scans, periods = evidence.paging_scans, evidence.change_periods
     if any(period.appeared for period in periods) or not all(scan.is_stable for scan in scans):
@@ -271,10 +271,10 @@ def _is_edited(resource: Resource, before: Record, now: Record) -> bool:
     return any(before.get(name) != now.get(name) for name in steady(resource) if name != "last_datetime")
 
 
-def _same(exchange: Exchange, resource: Resource, before: Record, now: Record, *, verbatim: bool) -> Observation:
+def _compare(exchange: Exchange, resource: Resource, before: Record, now: Record, *, verbatim: bool) -> Observation:
     name = next((name for name in steady(resource) if before.get(name) != now.get(name)), None)
     if name is None:
         return Satisfied(exchange)
     title = f"{name} of record {before.get('id')}"
-    expected = f"{title}: {shown(before.get(name), verbatim=verbatim)}, as before"
-    return Violation(exchange, expected, f"{title}: {shown(now.get(name), verbatim=verbatim)}")
+    expected = f"{title}: {format_value(before.get(name), verbatim=verbatim)}, as before"
+    return Violation(exchange, expected, f"{title}: {format_value(now.get(name), verbatim=verbatim)}")

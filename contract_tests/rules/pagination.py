@@ -209,10 +209,10 @@ def pages_partition_the_collection(evidence: Evidence) -> Observations:
             continue
         duplicates = len(listing.ids) - len(set(listing.ids))
         yield decide(listing.exchange, duplicates == 0, "each record once", f"{duplicates} records twice")
-        yield from _covered(scan, evidence.resource)
+        yield from _pages_cover(scan, evidence.resource)
 
 
-def _covered(scan: PagingScan, resource: Resource) -> Observations:
+def _pages_cover(scan: PagingScan, resource: Resource) -> Observations:
     """Whether consecutive pages of one size show what the beginning of the listing shows."""
     ids = list(scan.before.ids)
     for size in resource.page_sizes:

@@ -21,10 +21,10 @@ from contract_tests.observation import (
     decide,
     expect,
     expect_field,
+    field_pointer,
+    format_value,
     id_text,
-    place,
     rule,
-    shown,
     steady,
 )
 from link_management_contract import Resource
@@ -85,7 +85,7 @@ def _is_time(value: Any) -> bool:
     needs=PAGES | CHANGED,
 )
 @rule("representations.settings-is-an-object", "settings", OBJECT, needs=PAGES | CHANGED)
-def has_form(evidence: Evidence, name: str, matcher: Like) -> Observations:
+def field_matches(evidence: Evidence, name: str, matcher: Like) -> Observations:
     for exchange, record in evidence.records():
         if name in record:
             yield expect_field(exchange, record, name, matcher, verbatim=evidence.is_run_record(record, exchange))
@@ -107,7 +107,7 @@ def fields_are_present(evidence: Evidence) -> Observations:
     required = evidence.resource.required_in_reads
     for exchange, record in evidence.records():
         missing = sorted(set(required) - record.keys())
-        at = place(exchange, record, missing[0]) if missing else ""
+        at = field_pointer(exchange, record, missing[0]) if missing else ""
         received = f"no {', '.join(missing)} in record {id_text(record)}"
         yield decide(exchange, not missing, f"the fields {', '.join(required)}", received, at)
 
@@ -116,7 +116,7 @@ def fields_are_present(evidence: Evidence) -> Observations:
 def custom_not_found_url_is_absent(evidence: Evidence) -> Observations:
     for exchange, record in evidence.records():
         absent = "custom_not_found_url" not in record
-        at = "" if absent else place(exchange, record, "custom_not_found_url")
+        at = "" if absent else field_pointer(exchange, record, "custom_not_found_url")
         yield decide(exchange, absent, "no custom_not_found_url", "one", at)
 
 
@@ -149,7 +149,7 @@ def last_datetime_is_not_before_datetime(evidence: Evidence) -> Observations:
         created_time, updated_time = str(record.get("datetime")), str(record.get("last_datetime"))
         if evidence.is_run_record(record, exchange) and _is_time(created_time) and _is_time(updated_time):
             time_difference = datetime.fromisoformat(created_time) - datetime.fromisoformat(updated_time)
-            at = "" if time_difference <= A_SECOND else place(exchange, record, "last_datetime")
+            at = "" if time_difference <= A_SECOND else field_pointer(exchange, record, "last_datetime")
             received = f"last_datetime {updated_time}, which is before datetime {created_time}"
             yield decide(exchange, not at, "a last_datetime that is not before datetime", received, at)
 
@@ -175,11 +175,14 @@ def email_settings_hold_email_alone(evidence: Evidence) -> Observations:
             address = settings.get("email")
             holds = list(settings) == ["email"] and isinstance(address, str)
             note = (
-                f", email: {shown(address, verbatim=False)}"
+                f", email: {format_value(address, verbatim=False)}"
                 if "email" in settings and not isinstance(address, str)
                 else ""
             )
-            received, at = f"the keys {list(settings)}{note}", "" if holds else place(exchange, record, "settings")
+            received, at = (
+                f"the keys {list(settings)}{note}",
+                "" if holds else field_pointer(exchange, record, "settings"),
+            )
             yield decide(exchange, holds, "settings with the one key email, a string", received, at)
 
 
@@ -192,7 +195,7 @@ def listed_as_read(evidence: Evidence) -> Observations:
         request = exchange.request
         if request.resource == evidence.resource.name and request.operation in ("update", "delete", "create"):
             last.pop(request.identifier, None)
-        for record in _shown(exchange, evidence.resource) if request.operation in ("list", "read") else ():
+        for record in _records_in(exchange, evidence.resource) if request.operation in ("list", "read") else ():
             if id_of(record) is None:
                 continue
             operation, earlier = last.get(record["id"], ("", {}))
@@ -207,7 +210,7 @@ def listed_as_read(evidence: Evidence) -> Observations:
         yield Undecided("no record was both read and listed")
 
 
-def _shown(exchange: Exchange, resource: Resource) -> list[Any]:
+def _records_in(exchange: Exchange, resource: Resource) -> list[Any]:
     if exchange.request.resource != resource.name or exchange.expects is not Expect.SUCCESS or not exchange.succeeded:
         return []
     return exchange.data if isinstance(exchange.data, list) else [exchange.data]
@@ -221,7 +224,7 @@ def _never_updated(evidence: Evidence) -> Iterator[tuple[Exchange, Record]]:
         request = exchange.request
         if request.resource == evidence.resource.name and request.operation in ("update", "delete"):
             touched |= set() if exchange.is_refusal and not exchange.attempts else {request.identifier}
-        for record in _shown(exchange, evidence.resource) if request.operation in ("read", "list") else ():
+        for record in _records_in(exchange, evidence.resource) if request.operation in ("read", "list") else ():
             identifier = id_of(record)
             if is_integer(identifier) and identifier in created_ids and identifier not in touched:
                 yield exchange, record

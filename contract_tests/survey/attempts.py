@@ -33,7 +33,7 @@ def _omit(visitor: Visitor, field: str, before: Listing) -> Listing:
     exchange = _send(visitor, field, marker, before)
     after = visitor.list_settled()
     new = [after.by_id[identifier] for identifier in set(after.ids) - set(before.ids)]
-    appeared = [row for row in new if not _is_others(visitor, row, marker) and (before.complete or shows(row, marker))]
+    appeared = [row for row in new if not _is_marked(visitor, row, marker) and (before.complete or shows(row, marker))]
     is_undisturbed = not appeared or _claim(visitor, appeared, marker, exchange)
     omission = Omission(field, exchange, marker, tuple(appeared), is_undisturbed)
     visitor.evidence.omissions.append(omission)
@@ -61,7 +61,7 @@ def _look_again(visitor: Visitor, field: str) -> Listing | None:
 
 def _send(visitor: Visitor, field: str, marker: str, before: Listing) -> Exchange:
     """Send the create, and again after a failure, but only if no record has appeared."""
-    form = _without(visitor, field, marker)
+    form = _form_without(visitor, field, marker)
     for _ in range(TRIES):
         exchange = visitor.post(form, Expect.REFUSAL, marker=marker, omitted=field)
         if not exchange.failed or set(visitor.list_settled().ids) - set(before.ids):
@@ -69,14 +69,14 @@ def _send(visitor: Visitor, field: str, marker: str, before: Listing) -> Exchang
     return exchange
 
 
-def _without(visitor: Visitor, field: str, marker: str) -> dict[str, FormValue]:
+def _form_without(visitor: Visitor, field: str, marker: str) -> dict[str, FormValue]:
     """A form without a field, and with a marker in another: the name, an address, or any text."""
     resource = visitor.resource
     form = {name: value for name, value in visitor.required_form().items() if name != field}
     return form | ({resource.label: marker} if resource.label in form else signed(resource, marker))
 
 
-def _is_others(visitor: Visitor, row: Record, marker: str) -> bool:
+def _is_marked(visitor: Visitor, row: Record, marker: str) -> bool:
     """Whether a record is another one, which the run made on purpose."""
     return any(shows(row, other) for other in visitor.evidence.markers if not begins(marker, other))
 
@@ -105,7 +105,7 @@ def _others_wrote(visitor: Visitor, appeared: list[Record]) -> bool:
     first, *later_pages = [page for page in visitor.evidence.pages() if page.exchange.request.params == first_page]
     known_ids = {id_of(row) for row in first.rows} | own_ids
     return any(
-        id_of(row) not in known_ids and not _is_others(visitor, row, "") for page in later_pages for row in page.rows
+        id_of(row) not in known_ids and not _is_marked(visitor, row, "") for page in later_pages for row in page.rows
     )
 
 

@@ -43,7 +43,7 @@ def create(visitor: Visitor, *creates: Create) -> list[Creation]:
     outcomes, resource = list[tuple[Exchange, int | None]](), visitor.resource
     for requested in creates:
         exchange = visitor.post(requested.form, requested.expects, form_style=requested.form_style)
-        outcomes.append(_again(visitor, requested, exchange) if exchange.failed else (exchange, exchange.made_id))
+        outcomes.append(_retry(visitor, requested, exchange) if exchange.failed else (exchange, exchange.made_id))
     creations = []
     for requested, (exchange, identifier) in zip(creates, outcomes, strict=True):
         texts = {name: value for name, value in requested.form.items() if isinstance(value, str)}
@@ -63,7 +63,7 @@ def create(visitor: Visitor, *creates: Create) -> list[Creation]:
     return creations
 
 
-def _again(visitor: Visitor, create: Create, exchange: Exchange) -> tuple[Exchange, int | None]:
+def _retry(visitor: Visitor, create: Create, exchange: Exchange) -> tuple[Exchange, int | None]:
     """Send a create again after a failure if its record is not listed; return the last answer and the id."""
     identifier = exchange.made_id
     for _ in range(TRIES - 1):

@@ -8,7 +8,7 @@ from functools import partial
 from contract_tests.evidence import Change, Listing, Record, Removal, has_arrived
 from contract_tests.exchange import Exchange, Expect, FormValue
 from contract_tests.multipart import NOTHING_CHOSEN, SHAPES, STREAMED, UNUSUAL, USUAL, Shape
-from contract_tests.survey.samples import SCRIPTS, image, of_type, optional, value
+from contract_tests.survey.samples import SCRIPTS, image, optional, type_form, value
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.identities import EVERYWHERE
 from contract_tests.target.target import WriteRefusedError
@@ -71,12 +71,12 @@ def changes_of(visitor: Visitor, record: Record) -> list[tuple[dict[str, FormVal
         other, initial = ("0", "1") if record.get("is_enabled") is True else ("1", "0")
         return [
             ({"is_enabled": other}, Expect.SUCCESS),
-            (of_type(resource, "slack"), Expect.SUCCESS),
+            (type_form(resource, "slack"), Expect.SUCCESS),
             ({"is_enabled": initial}, Expect.SUCCESS),
             (renamed, Expect.OPEN),
-            (of_type(resource, "email") | {resource.label: visitor.new_marker()}, Expect.SUCCESS),
+            (type_form(resource, "email") | {resource.label: visitor.new_marker()}, Expect.SUCCESS),
             ({"email": value("email", "text", "other-")}, Expect.SUCCESS),
-            (of_type(resource, "slack", "other-") | label | {"is_enabled": other}, Expect.SUCCESS),
+            (type_form(resource, "slack", "other-") | label | {"is_enabled": other}, Expect.SUCCESS),
         ]
     fields = [name for name in resource.record_schema if name in resource.optional] or [next(iter(resource.optional))]
     separate_fields = [name for name in resource.optional if name.startswith("custom_not_found")]

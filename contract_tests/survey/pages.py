@@ -42,7 +42,7 @@ def page(visitor: Visitor, before: Listing, *, is_repeat: bool = False) -> Listi
         before = after
     records_before_after = [steady_records(visitor.resource, listing.rows) for listing in (scan.before, scan.after)]
     if not scan.is_stable or records_before_after[0] != records_before_after[1]:
-        _watch(visitor)
+        _list_repeatedly(visitor)
     if not is_repeat:
         _look_beyond(visitor, after)
     return after
@@ -79,7 +79,7 @@ def _look_beyond(visitor: Visitor, listing: Listing) -> None:
         visitor.send(Request("follow", visitor.resource.name, "GET", link_match[1], query, expects=Expect.OPEN))
 
 
-def _watch(visitor: Visitor) -> None:
+def _list_repeatedly(visitor: Visitor) -> None:
     """List the same page a few times in a row, and once more after a rest, to see whether lists change records."""
     pages = [visitor.page(results_per_page=str(visitor.largest)) for _ in range(LISTS_IN_A_ROW)]
     visitor.lag.wait_out()

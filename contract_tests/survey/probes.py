@@ -15,7 +15,7 @@ from contract_tests.multipart import BOUNDARY, NOTHING_CHOSEN, SHAPES, UNUSUAL, 
 from contract_tests.survey.attempts import try_as
 from contract_tests.survey.creating import Create, create
 from contract_tests.survey.lifecycle import Update, change, remove, reshape, shapes_of
-from contract_tests.survey.samples import PNG, SCRIPTS, alone, image, of_type, value
+from contract_tests.survey.samples import PNG, SCRIPTS, image, standalone_types, type_form, value
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.identities import EVERYWHERE, IDENTITIES
 from contract_tests.target.target import WriteRefusedError
@@ -63,11 +63,11 @@ def probes(visitor: Visitor) -> Iterator[Step]:
         yield partial(_post_raw, visitor, media_type, body)
     yield lambda: visitor.retry(lambda: visitor.post(None, Expect.OPEN))
     subjects: list[int] = []
-    yield lambda: subjects.extend(_made(visitor, [{}] * SUBJECTS, Expect.SUCCESS))
+    yield lambda: subjects.extend(_create(visitor, [{}] * SUBJECTS, Expect.SUCCESS))
     if subjects:
         yield from _on_records(visitor, subjects)
-    yield partial(_alike, visitor)
-    yield from _elsewhere(visitor)
+    yield partial(_create_same_label, visitor)
+    yield from _without_records(visitor)
 
 
 def _on_records(visitor: Visitor, subjects: list[int]) -> Iterator[Step]:
@@ -75,7 +75,7 @@ def _on_records(visitor: Visitor, subjects: list[int]) -> Iterator[Step]:
     records: dict[int, Record] = {}
     identifier = subjects[0]
     if visitor.resource.types:
-        yield partial(_same_again, visitor, subjects)
+        yield partial(_repeat_toggle, visitor, subjects)
         yield partial(_typed, visitor, records)
     untried_styles = [style for style in (*SHAPES, *UNUSUAL) if style not in shapes_of(visitor.resource)]
     yield lambda: _reshaped(visitor, records or {identifier: _current(visitor, identifier)}, untried_styles)
@@ -98,10 +98,10 @@ def _values(visitor: Visitor, subjects: list[int]) -> Iterator[Step]:
     if "custom_index_url" in resource.optional:
         yield partial(_write_each, visitor, {identifier: {"custom_index_url": ""}})
     if resource.types:
-        unusual = [of_type(resource, "slack") | {"email": "", "webhook": "x"}, UNKNOWN_TYPE]
-        yield partial(_made, visitor, unusual, Expect.OPEN)
+        unusual = [type_form(resource, "slack") | {"email": "", "webhook": "x"}, UNKNOWN_TYPE]
+        yield partial(_create, visitor, unusual, Expect.OPEN)
     if label == "name":
-        yield partial(_numbered, visitor, identifier)
+        yield partial(_rename_to_number, visitor, identifier)
         long_name: dict[str, FormValue] = {label: f"{visitor.new_marker()} {LONG_NAME}"}
         yield partial(_write_each, visitor, {identifier: long_name})  # which may be refused, or cut
     yield partial(_nameless, visitor, subjects)
@@ -109,7 +109,9 @@ def _values(visitor: Visitor, subjects: list[int]) -> Iterator[Step]:
 
 def _set_not_found_alone(visitor: Visitor) -> None:
     """Create a record with this URL and without the other, and change it."""
-    for identifier in _made(visitor, [{"custom_not_found_url": value("custom_not_found_url", "text")}], Expect.SUCCESS):
+    for identifier in _create(
+        visitor, [{"custom_not_found_url": value("custom_not_found_url", "text")}], Expect.SUCCESS
+    ):
         _change(visitor, identifier, {"custom_not_found_url": value("custom_not_found_url", "text", "other-")})
 
 
@@ -170,7 +172,7 @@ def _write_each(visitor: Visitor, forms: Mapping[int, dict[str, FormValue] | Non
             visitor.read(identifier)
 
 
-def _same_again(visitor: Visitor, identifiers: list[int]) -> None:
+def _repeat_toggle(visitor: Visitor, identifiers: list[int]) -> None:
     """Disable one record and enable another, each twice."""
     records = {identifier: _current(visitor, identifier) for identifier in identifiers}
     for _ in range(2):
@@ -186,8 +188,8 @@ def _same_again(visitor: Visitor, identifiers: list[int]) -> None:
 
 def _typed(visitor: Visitor, records: dict[int, Record]) -> None:
     """Create a record of each type, update its fields alone and together, then give it the next type."""
-    types, resource = alone(visitor.resource), visitor.resource
-    creations = create(visitor, *(Create(visitor.required_form() | of_type(resource, type_)) for type_ in types))
+    types, resource = standalone_types(visitor.resource), visitor.resource
+    creations = create(visitor, *(Create(visitor.required_form() | type_form(resource, type_)) for type_ in types))
     typed_records = {
         creation.identifier: (creation.read.record, type_, other)
         for creation, type_, other in zip(creations, types, types[1:] + types[:1], strict=True)
@@ -198,12 +200,12 @@ def _typed(visitor: Visitor, records: dict[int, Record]) -> None:
         for identifier, (_, type_, _) in typed_records.items():
             fields = [field for field, its_type in resource.types_of.items() if its_type == type_]
             forms: list[dict[str, FormValue]] = [{name: value(name, "text", "third-")} for name in fields]
-            combined = {resource.label: visitor.new_marker(), "is_enabled": "1"} | of_type(resource, type_, "other-")
+            combined = {resource.label: visitor.new_marker(), "is_enabled": "1"} | type_form(resource, type_, "other-")
             forms += [{"is_enabled": "0"}, {name: combined[name] for name in combined if name != "type"}]
             for form in forms:
                 [records[identifier]] = change(visitor, Update(identifier, form, records[identifier]))
         updates = [
-            Update(identifier, of_type(resource, other, "other-"), records[identifier])
+            Update(identifier, type_form(resource, other, "other-"), records[identifier])
             for identifier, (_, _, other) in typed_records.items()
         ]
         records_shown = change(visitor, *updates)
@@ -216,13 +218,13 @@ def _reshaped(visitor: Visitor, records: Mapping[int, Record | None], styles: Se
         reshape(visitor, known_records, styles)
 
 
-def _numbered(visitor: Visitor, identifier: int) -> None:
+def _rename_to_number(visitor: Visitor, identifier: int) -> None:
     """Give a record a number as its name; from then on, that number identifies it."""
     digits = f"00{crc32(visitor.new_marker().encode()):010}0"
     _change(visitor, identifier, {visitor.resource.label: digits}, Expect.OPEN)
 
 
-def _alike(visitor: Visitor) -> None:
+def _create_same_label(visitor: Visitor) -> None:
     """Create two records with one name, or one host in two spellings; rename one of them, and delete it."""
     resource, label = visitor.resource, visitor.resource.label
     [first] = create(visitor, Create(visitor.required_form()))
@@ -269,10 +271,10 @@ def _create_known_host(visitor: Visitor, form: dict[str, FormValue], known_id: i
     return visitor.note_period("create", before, after) if created_id in (None, known_id) else after
 
 
-def _elsewhere(visitor: Visitor) -> Iterator[Step]:
+def _without_records(visitor: Visitor) -> Iterator[Step]:
     """Steps that need no record: names of several scripts, forms of other clients, odd sizes and ids."""
     if visitor.resource.label == "name":
-        yield partial(_made, visitor, [{"name": f"{visitor.new_marker()} {SCRIPTS}"}], Expect.OPEN)
+        yield partial(_create, visitor, [{"name": f"{visitor.new_marker()} {SCRIPTS}"}], Expect.OPEN)
         yield partial(_post, visitor, {"name": f"{visitor.new_marker()} {ODD_TEXT}"})
     for style in shapes_of(visitor.resource, "create"):
         yield partial(_post_shaped, visitor, style)
@@ -296,7 +298,7 @@ def _edges(visitor: Visitor) -> None:
         total = (total or 0) + (exchange.made_id is not None)
 
 
-def _some(visitor: Visitor, items: Sequence[Odd]) -> Sequence[Odd]:
+def _third_of(visitor: Visitor, items: Sequence[Odd]) -> Sequence[Odd]:
     """Every third of what all resources treat alike, so that together they get all of it."""
     return items[EVERYWHERE.index(visitor.resource.name) :: len(EVERYWHERE)]
 
@@ -304,7 +306,7 @@ def _some(visitor: Visitor, items: Sequence[Odd]) -> Sequence[Odd]:
 def _far_pages(visitor: Visitor) -> None:
     """List pages far past the end, beside the first one."""
     visitor.page(results_per_page=str(visitor.largest))
-    for number, size in _some(visitor, FAR_PAGES):
+    for number, size in _third_of(visitor, FAR_PAGES):
         visitor.list(Expect.OPEN, page=number, results_per_page=size)
 
 
@@ -323,7 +325,7 @@ def _post_shaped(visitor: Visitor, style: Shape) -> None:
     visitor.evidence.shaped.append(creation)
 
 
-def _made(visitor: Visitor, extra_forms: Sequence[dict[str, FormValue]], expects: Expect) -> list[int]:
+def _create(visitor: Visitor, extra_forms: Sequence[dict[str, FormValue]], expects: Expect) -> list[int]:
     creations = create(
         visitor, *(Create(visitor.required_form() | extra_fields, expects) for extra_fields in extra_forms)
     )

@@ -74,12 +74,12 @@ def optional(resource: Resource, variant: str = "") -> dict[str, FormValue]:
     return {name: value(name, kind, variant) for name, kind in fields}
 
 
-def alone(resource: Resource) -> tuple[str, ...]:
+def standalone_types(resource: Resource) -> tuple[str, ...]:
     """The types of a handler that need no field of their own; one of type `email` may need its address."""
     return tuple(handler_type for handler_type in resource.types if handler_type != "email")
 
 
-def of_type(resource: Resource, handler_type: str, variant: str = "") -> dict[str, FormValue]:
+def type_form(resource: Resource, handler_type: str, variant: str = "") -> dict[str, FormValue]:
     """The type of a handler, with all fields that may go with it."""
     type_fields = [field for field, field_type in resource.types_of.items() if field_type == handler_type]
     values = {field: value(field, resource.optional[field], variant) for field in type_fields}

@@ -9,7 +9,7 @@ from itertools import count, cycle
 
 from contract_tests.evidence import AccessAttempt, Creation, Evidence, Listing
 from contract_tests.exchange import OTHER, Exchange, Expect, FormValue
-from contract_tests.masking import holds, mark_of, plain
+from contract_tests.masking import holds, mark_of, normalize
 from contract_tests.multipart import USUAL
 from contract_tests.observation import CONTROL, EVERY, Chapter, Chapters
 from contract_tests.survey.attempts import look_after, look_around, omit, try_access, try_odd_forms
@@ -26,7 +26,7 @@ from contract_tests.survey.lifecycle import (
     update_later,
 )
 from contract_tests.survey.pages import page, watch_others
-from contract_tests.survey.samples import alone, of_type, optional, signed
+from contract_tests.survey.samples import optional, signed, standalone_types, type_form
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.target import BudgetSpentError, WriteRefusedError
 
@@ -182,10 +182,10 @@ class _Course:
                 visitor.page()
             visitor.page(results_per_page="10")
         known_ids, extra_ids = frozenset(before.ids), list[int]()
-        [creation] = create(visitor, replace(_sorts(visitor)[0], known_ids=known_ids))
+        [creation] = create(visitor, replace(_creates_of_each_kind(visitor)[0], known_ids=known_ids))
         if creation.identifier is None and not creation.exchange.failed:
             visitor.marker = f"ct{int(time.time()):x}{visitor.target.ledger.token}"  # a name used once may stay taken
-            [second_creation] = create(visitor, replace(_sorts(visitor)[0], known_ids=known_ids))
+            [second_creation] = create(visitor, replace(_creates_of_each_kind(visitor)[0], known_ids=known_ids))
             if second_creation.identifier is not None:
                 overlook(visitor, creation)
                 creation = second_creation
@@ -196,7 +196,7 @@ class _Course:
         created = [creation.identifier] if creation.identifier is not None else []
         self._see_label(creation)
         visitor.marker = _marker_of(visitor, before, created)
-        for sort in _sorts(visitor)[1:]:
+        for sort in _creates_of_each_kind(visitor)[1:]:
             [creation] = create(visitor, replace(sort, known_ids=known_ids | set(created)))
             created += [creation.identifier] if creation.identifier is not None else []
         self._note_created([*created, *extra_ids])
@@ -224,7 +224,7 @@ class _Course:
     def _fill(self, created: list[int], *, exact: bool) -> None:
         """Create as many records as paging needs, until they exactly fill a page, unless they once did."""
         visitor, extra_ids = self._visitor, list[int]()
-        total, types = self._listing.total or 0, cycle(alone(visitor.resource))
+        total, types = self._listing.total or 0, cycle(standalone_types(visitor.resource))
         while True:
             if total % 10 == 0 and total:
                 visitor.try_page(results_per_page="10", page=str(total // 10))
@@ -273,7 +273,7 @@ class _Course:
         self._listing = look_after(self._visitor, self._attempts)
 
 
-def _sorts(visitor: Visitor) -> list[Create]:
+def _creates_of_each_kind(visitor: Visitor) -> list[Create]:
     """The creates of each sort; the first has a name of several words, and the second, which is read, least fields.
 
     Where no name is shown, the first is known by the mark in another field.
@@ -287,9 +287,9 @@ def _sorts(visitor: Visitor) -> list[Create]:
     other_types = [kind for kind in resource.types if kind != "telegram"]
     odd_fields = [{"type": "email"}, {"is_enabled": "1"}, {"is_enabled": "0"}]
     return [
-        Create(minimum | of_type(resource, "telegram") | signed(resource, marker, "telegram")),
+        Create(minimum | type_form(resource, "telegram") | signed(resource, marker, "telegram")),
         Create(visitor.required_form()),
-        *(Create(visitor.required_form() | of_type(resource, kind), read=False) for kind in other_types),
+        *(Create(visitor.required_form() | type_form(resource, kind), read=False) for kind in other_types),
         *(Create(visitor.required_form(**extra_fields), Expect.OPEN, read=False) for extra_fields in odd_fields),
     ]
 
@@ -297,12 +297,12 @@ def _sorts(visitor: Visitor) -> list[Create]:
 def _marker_of(visitor: Visitor, start: Listing, created: list[int]) -> str:
     """The beginning of all later markers: ids rarely recur, so an earlier run's names are not used again."""
     marker = f"ct{created[0]}{visitor.target.ledger.token}" if created else visitor.marker
-    return visitor.marker if plain(marker) in plain(start.rows) else marker
+    return visitor.marker if normalize(marker) in normalize(start.rows) else marker
 
 
 def _free_marker(visitor: Visitor, start: Listing) -> str:
     """The beginning of all markers of a visit, which no record holds already, and no other visit uses."""
     ledger = visitor.target.ledger
     used_markers = [entry.markers for entry in ledger.entries if entry.resource == visitor.resource.name]
-    text = plain(f"{start.rows} {used_markers}")
+    text = normalize(f"{start.rows} {used_markers}")
     return next(marker for marker in (f"ct{number}{ledger.token}" for number in count(1)) if marker not in text)

@@ -71,7 +71,7 @@ def _reason(exchange: Exchange) -> str:
     if exchange.status is None:
         return f"unreachable: {exchange.error[:200]}"
     if exchange.redirects:
-        return f"redirected to {_site(exchange.redirects[-1][1])}; give the URL that it leads to"
+        return f"redirected to {_origin_of(exchange.redirects[-1][1])}; give the URL that it leads to"
     status_note = f"(status {exchange.status} for {exchange.request.path})"
     if exchange.status in REASONS:
         return f"{REASONS[exchange.status]} {status_note}"
@@ -81,7 +81,7 @@ def _reason(exchange: Exchange) -> str:
     return f"no list could be had {status_note}"
 
 
-def _site(location: str) -> str:
+def _origin_of(location: str) -> str:
     try:
         parts = urlsplit(location)
     except ValueError:

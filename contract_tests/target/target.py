@@ -81,18 +81,18 @@ class Timeouts:
 
     def note(self, exchange: Exchange) -> None:
         """Note whether a request was answered in time, and whether that was a failure."""
-        kind, operation = _alike(exchange.request)
+        kind, operation = _timeout_keys(exchange.request)
         self._failures[kind] = self._failures[kind] + 1 if exchange.failed else 0
         for counted in (kind, operation):
             self._counts[counted] = self._counts[counted] + 1 if exchange.timed_out else 0
 
     def is_given_up(self, request: Request) -> bool:
         """Whether requests like this one were given their time, and are left to clean-up."""
-        return self._counts[_alike(request)[0]] >= TRIES_OF_A_HANG
+        return self._counts[_timeout_keys(request)[0]] >= TRIES_OF_A_HANG
 
     def patience(self, request: Request, *, last: bool) -> float:
         """Seconds to wait for an answer: the whole timeout, unless other requests like this one were not answered."""
-        kind_timeouts, operation = (self._counts[counted] for counted in _alike(request))
+        kind_timeouts, operation = (self._counts[counted] for counted in _timeout_keys(request))
         timeouts = kind_timeouts if request.expects is Expect.SUCCESS else operation
         if timeouts >= TRIES_OF_A_HANG or (operation and last):
             return LAST
@@ -102,15 +102,15 @@ class Timeouts:
         """How often a request is sent, of which this is the latest answer."""
         if not exchange.timed_out:
             return TRIES
-        kind_timeouts, operation = (self._counts[counted] for counted in _alike(exchange.request))
+        kind_timeouts, operation = (self._counts[counted] for counted in _timeout_keys(exchange.request))
         return 1 if operation > kind_timeouts else TRIES_OF_A_HANG
 
     def pause(self, exchange: Exchange) -> float:
         """Seconds between this failure and another try: the usual ones, unless requests like this always fail."""
-        return PAUSE if self._failures[_alike(exchange.request)[0]] < ALWAYS else PAUSE * SOONER
+        return PAUSE if self._failures[_timeout_keys(exchange.request)[0]] < ALWAYS else PAUSE * SOONER
 
 
-def _alike(request: Request) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _timeout_keys(request: Request) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What may hang with a request that hangs: requests like it, and all of its operation."""
     operation = (request.resource, request.operation)
     return (*operation, request.identity, request.expects), operation

@@ -52,7 +52,7 @@ def create_elsewhere(resources: Iterable[Resource], choices: Choices, base_path:
     """
     blueprint = Blueprint("elsewhere", __name__)
     for resource in resources:
-        list_path = base_path + _listed(resource, choices)
+        list_path = base_path + _list_path(resource, choices)
         for path, method, name in routes(resource, choices):
             if name not in METHODS:
                 view = partial(_no_list, list_path) if name == "404" else partial(_moved, list_path, int(name))
@@ -71,7 +71,7 @@ def _spellings(resource: Resource, choices: Choices) -> Iterator[tuple[str, str,
     if moved != "no":
         yield path, "GET", moved
     yield f"/api/{resource.link_collection}", "GET", _followed_link(resource, choices)
-    paths = {**resource.paths, "list": _listed(resource, choices)}
+    paths = {**resource.paths, "list": _list_path(resource, choices)}
     spelled = [(paths[name], method, name) for name, method in METHODS.items()]
     if choices["put-and-patch"] == "update":
         spelled += [(paths["update"], method, "update") for method in UPDATE]
@@ -80,7 +80,7 @@ def _spellings(resource: Resource, choices: Choices) -> Iterator[tuple[str, str,
         yield from ((_other_spelling(path), method, name) for path, method, name in spelled)
 
 
-def _listed(resource: Resource, choices: Choices) -> str:
+def _list_path(resource: Resource, choices: Choices) -> str:
     """The path of the list."""
     path = resource.paths["list"]
     return path if choices["list-redirect"] == "no" else path.removesuffix("/")

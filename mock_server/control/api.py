@@ -13,7 +13,7 @@ from flask import Blueprint, Response, abort, jsonify, request
 
 from link_management_contract import Resource
 from mock_server.app import YAML
-from mock_server.control.instance import Instance, read_switches, told
+from mock_server.control.instance import Instance, read_switches, switch_values
 from mock_server.defects import DEFECTS
 from mock_server.documents import read_document
 from mock_server.effects.conditions import CONDITIONS
@@ -100,7 +100,7 @@ def _add_switches(api: Blueprint, running: Instance) -> None:
 
     @api.get("/state")
     def state() -> Response:
-        return jsonify(told(running.settings))
+        return jsonify(switch_values(running.settings))
 
     @api.patch("/state")
     def change() -> Response:
@@ -173,11 +173,11 @@ def _add_journal(api: Blueprint, running: Instance) -> None:
 
     @api.get("/journal/<int:number>")
     def entry(number: int) -> Response:
-        return jsonify(asdict(_kept(running, number)))
+        return jsonify(asdict(_entry_or_404(running, number)))
 
     @api.get("/journal/<int:number>/curl")
     def command(number: int) -> Response:
-        text = curl(_kept(running, number), request.host_url)
+        text = curl(_entry_or_404(running, number), request.host_url)
         return Response(f"{text}\n", content_type="text/plain; charset=utf-8")
 
     @api.get("/journal.har")
@@ -206,7 +206,7 @@ def _add_journal(api: Blueprint, running: Instance) -> None:
         return answer
 
 
-def _kept(running: Instance, number: int) -> Entry:
+def _entry_or_404(running: Instance, number: int) -> Entry:
     entry_found = running.journal.entry(number)
     if entry_found is None:
         abort(404, f"Request {number} is not in the journal any more.")
@@ -252,21 +252,21 @@ def _add_snapshots(api: Blueprint, running: Instance) -> None:
 
     @api.get("/snapshots/<name>")
     def snapshot(name: str) -> Response:
-        return Response(running.snapshots.get(_known(running, name), ""), content_type=YAML)
+        return Response(running.snapshots.get(_snapshot_or_404(running, name), ""), content_type=YAML)
 
     @api.post("/snapshots/<name>/restore")
     def restore(name: str) -> Response:
         with suppress(KeyError):  # another request may just have forgotten it
-            running.restore(_known(running, name))
-        return jsonify(told(running.settings))
+            running.restore(_snapshot_or_404(running, name))
+        return jsonify(switch_values(running.settings))
 
     @api.delete("/snapshots/<name>")
     def forget(name: str) -> Response:
-        running.snapshots.pop(_known(running, name), None)
+        running.snapshots.pop(_snapshot_or_404(running, name), None)
         return Response(status=204)
 
 
-def _known(running: Instance, name: str) -> str:
+def _snapshot_or_404(running: Instance, name: str) -> str:
     if name not in running.snapshots:
         abort(404, f'There is no snapshot "{name}"; there are: {", ".join(running.snapshots) or "none"}.')
     return name
@@ -322,7 +322,7 @@ def _add_records(api: Blueprint, running: Instance) -> None:
 
     @api.get("/about")
     def describe_mock() -> Response:
-        return jsonify(_about(running))
+        return jsonify(_mock_description(running))
 
     @api.get("/accounts")
     def accounts() -> Response:
@@ -371,7 +371,7 @@ def _add_records(api: Blueprint, running: Instance) -> None:
             abort(404, f"There is no record {identifier} among the {resource} of this account.")
 
 
-def _about(running: Instance) -> dict[str, Any]:
+def _mock_description(running: Instance) -> dict[str, Any]:
     """What a client of the control plane can rely on while the mock runs: where it answers, and what it can hold."""
     settings, service = running.settings, running.service
     deployment, fixture_recording = settings.deployment, running.fixture_recording

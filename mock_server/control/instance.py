@@ -50,7 +50,7 @@ def read_switches(values: Any, *, at_the_start: bool = True) -> dict[str, Any]:
         if not isinstance(value, allowed[name].switch) or (
             isinstance(value, bool) and allowed[name].switch is not bool
         ):
-            raise SettingsError(f'the switch "{name}" is {value!r}; expected {_named(allowed[name].switch)}')
+            raise SettingsError(f'the switch "{name}" is {value!r}; expected {_json_type_name(allowed[name].switch)}')
     texts = [*values.get("defects", ()), *values.get("open", {}).values()]
     if not all(isinstance(text, str) for text in texts):
         raise SettingsError("the names of defects and the values of open points are texts")
@@ -61,13 +61,13 @@ def read_switches(values: Any, *, at_the_start: bool = True) -> dict[str, Any]:
     return {allowed[name].setting: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
 
 
-def told(settings: Settings) -> dict[str, Any]:
+def switch_values(settings: Settings) -> dict[str, Any]:
     """The values of all switches in these settings."""
     state = {name: getattr(settings, switch.setting) for name, switch in SWITCHES.items()}
     return state | {"open": dict(state["open"]), "fixture": str(state["fixture"])}
 
 
-def _named(kind: Any) -> str:
+def _json_type_name(kind: Any) -> str:
     names = {dict: "an object", list: "an array", str: "a text", bool: "true or false", int: "a whole number"}
     return names.get(kind, "a whole number or null")
 

@@ -235,9 +235,9 @@ def create_plane(running: Instance, guard: Guard) -> Flask:
     plane.add_url_rule("/", "console", partial(plane.send_static_file, "index.html"))
     plane.add_url_rule(f"{PREFIX}/console/<path:page>", "page", lambda page: plane.send_static_file("index.html"))  # noqa: ARG005
     plane.add_url_rule(f"{PREFIX}/swagger/<path:path>", "swagger", partial(send_from_directory, SWAGGER))
-    plane.register_error_handler(HTTPException, _refused)
-    plane.register_error_handler(Refusal, lambda error: _told(error.title, error.status))
-    plane.register_error_handler(SettingsError, lambda error: _told(str(error), 400))
+    plane.register_error_handler(HTTPException, _http_error_response)
+    plane.register_error_handler(Refusal, lambda error: _error_response(error.title, error.status))
+    plane.register_error_handler(SettingsError, lambda error: _error_response(str(error), 400))
     return plane
 
 
@@ -260,11 +260,11 @@ def _refuse_unread() -> None:
         abort(unread.status, unread.title)
 
 
-def _refused(error: HTTPException) -> Response:
-    return _told(error.description or error.name, error.code or 500)
+def _http_error_response(error: HTTPException) -> Response:
+    return _error_response(error.description or error.name, error.code or 500)
 
 
-def _told(title: str, status: int) -> Response:
+def _error_response(title: str, status: int) -> Response:
     if request.accept_mimetypes.best_match(["application/json", "text/html"]) == "text/html":
         return Response(f"{title}\n", status, content_type="text/plain; charset=utf-8")
     answer = jsonify({"errors": [{"title": title, "status": status}]})

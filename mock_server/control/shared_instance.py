@@ -11,7 +11,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 from link_management_contract import Contract
 from mock_server.api.operations import Service
 from mock_server.app import create_app
-from mock_server.control.instance import MOST_BYTES, MOST_SNAPSHOTS, Instance, read_switches, told
+from mock_server.control.instance import MOST_BYTES, MOST_SNAPSHOTS, Instance, read_switches, switch_values
 from mock_server.effects.effect import Effects
 from mock_server.errors import SettingsError
 from mock_server.journal.journal import Journal
@@ -184,8 +184,10 @@ class SharedInstance(Instance):
 
 def _switches(settings: Settings, reference: Settings) -> dict[str, Any]:
     """The switches that settings do not share with others, as JSON has them."""
-    values: dict[str, Any] = json.loads(json.dumps(told(settings)))
-    return {name: value for name, value in values.items() if value != json.loads(json.dumps(told(reference)[name]))}
+    values: dict[str, Any] = json.loads(json.dumps(switch_values(settings)))
+    return {
+        name: value for name, value in values.items() if value != json.loads(json.dumps(switch_values(reference)[name]))
+    }
 
 
 def _told_start(settings: Settings) -> dict[str, str]:

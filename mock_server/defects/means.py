@@ -158,7 +158,7 @@ def content(answer: Response) -> Any:
         return None
 
 
-def done(call: Call, answer: Response) -> bool:
+def is_carried_out(call: Call, answer: Response) -> bool:
     """Whether an answer says that the call was carried out."""
     if not 200 <= answer.status_code < 300:  # noqa: PLR2004 - what HTTP calls success
         return False
@@ -173,46 +173,46 @@ Body = dict[str, Any]
 Asked = Callable[[Call], bool]
 
 
-def always(_: Any) -> bool:
+def is_any(_: Any) -> bool:
     """Always true, whatever is asked or shown."""
     return True
 
 
-def says(call: Call, answer: Response, body: Any) -> Response:
+def json_answer(call: Call, answer: Response, body: Any) -> Response:
     """An answer of the same status with another JSON body, written as the server writes JSON."""
     return call.service.representations.json(body, answer.status_code)
 
 
-def knowing(operations: str, change: Callable[[Call, Body], Any], applies: Asked = always) -> Transformation:
+def json_by_call(operations: str, change: Callable[[Call, Body], Any], applies: Asked = is_any) -> Transformation:
     """Change the JSON of successful operations; what `change` returns replaces it, unless that is None."""
 
     def transformation(call: Call, serve: Serve) -> Response:
         answer = serve(call)
-        if call.operation not in operations.split() or not done(call, answer) or not applies(call):
+        if call.operation not in operations.split() or not is_carried_out(call, answer) or not applies(call):
             return answer
         body = content(answer)
         changed = change(call, body)
-        return says(call, answer, body if changed is None else changed)
+        return json_answer(call, answer, body if changed is None else changed)
 
     return transformation
 
 
-def on(operations: str, change: Callable[[Body], Any], applies: Asked = always) -> Transformation:
+def json_of(operations: str, change: Callable[[Body], Any], applies: Asked = is_any) -> Transformation:
     """Like `knowing`, for a `change` that needs only the answer."""
-    return knowing(operations, lambda _, body: change(body), applies)
+    return json_by_call(operations, lambda _, body: change(body), applies)
 
 
-def known(call: Call) -> bool:
+def has_known_key(call: Call) -> bool:
     """Whether a call carries an account's key."""
     return call.account is not None
 
 
-def raw(operations: str, change: Callable[[bytes], bytes], applies: Asked = always) -> Transformation:
+def bytes_of(operations: str, change: Callable[[bytes], bytes], applies: Asked = is_any) -> Transformation:
     """Change the bytes of successful answers."""
 
     def transformation(call: Call, serve: Serve) -> Response:
         answer = serve(call)
-        if call.operation in operations.split() and done(call, answer) and applies(call):
+        if call.operation in operations.split() and is_carried_out(call, answer) and applies(call):
             answer.set_data(change(answer.get_data()))
         return answer
 
@@ -228,8 +228,8 @@ def rows_of(body: Body) -> list[Body]:
 def record(
     change: Callable[[Body], Any],
     operations: str = "read list",
-    row: Callable[[Body], bool] = always,
-    applies: Asked = always,
+    row: Callable[[Body], bool] = is_any,
+    applies: Asked = is_any,
 ) -> Transformation:
     """Change, in place, the records that reads and lists show."""
 
@@ -238,7 +238,7 @@ def record(
             if row(record_shown):
                 change(record_shown)
 
-    return on(operations, change_rows, applies)
+    return json_of(operations, change_rows, applies)
 
 
 def sets(name: str, value: Any) -> Callable[[Body], None]:
@@ -260,24 +260,24 @@ def drops(name: str) -> Callable[[Body], None]:
     return change
 
 
-def meta(name: str, value: Callable[[Body], Any], applies: Asked = always) -> Transformation:
+def meta(name: str, value: Callable[[Body], Any], applies: Asked = is_any) -> Transformation:
     """Change a value in a list's `meta`."""
-    return on("list", lambda body: body["meta"].__setitem__(name, value(body["meta"])), applies)
+    return json_of("list", lambda body: body["meta"].__setitem__(name, value(body["meta"])), applies)
 
 
-def link(name: str, value: Callable[[Body], Any], applies: Callable[[Body], bool] = always) -> Transformation:
+def link(name: str, value: Callable[[Body], Any], applies: Callable[[Body], bool] = is_any) -> Transformation:
     """Change one of a list's `links`; `value` and `applies` see the whole answer."""
 
     def change(body: Body) -> None:
         if applies(body):
             body["links"][name] = value(body)
 
-    return on("list", change)
+    return json_of("list", change)
 
 
 def links(change: Callable[[str], str]) -> Transformation:
     """Spell all page links in another way."""
-    return on(
+    return json_of(
         "list", lambda body: body["links"].update({name: url and change(url) for name, url in body["links"].items()})
     )
 
@@ -287,7 +287,7 @@ def page_url(body: Body, number: int) -> str:
     return f"{body['links']['first'].rpartition('=')[0]}={number}"
 
 
-def answers(operations: str, status: int, body: bytes = b"{}", applies: Asked = always) -> Transformation:
+def refuses(operations: str, status: int, body: bytes = b"{}", applies: Asked = is_any) -> Transformation:
     """Answer the account's calls without carrying them out."""
 
     def transformation(call: Call, serve: Serve) -> Response:
@@ -298,7 +298,7 @@ def answers(operations: str, status: int, body: bytes = b"{}", applies: Asked = 
     return transformation
 
 
-def redirects(operations: str, status: int, location: Callable[[Call], str], applies: Asked = always) -> Transformation:
+def redirects(operations: str, status: int, location: Callable[[Call], str], applies: Asked = is_any) -> Transformation:
     """Redirect the account's calls."""
 
     def transformation(call: Call, serve: Serve) -> Response:
@@ -309,19 +309,19 @@ def redirects(operations: str, status: int, location: Callable[[Call], str], app
     return transformation
 
 
-def tells(operations: str, status: int, body: bytes | None = b"{}") -> Transformation:
+def answers_as(operations: str, status: int, body: bytes | None = b"{}") -> Transformation:
     """Carry calls out, and answer with something else."""
 
     def transformation(call: Call, serve: Serve) -> Response:
         answer = serve(call)
-        if call.operation not in operations.split() or not done(call, answer):
+        if call.operation not in operations.split() or not is_carried_out(call, answer):
             return answer
         return Response(body, status, content_type="application/json")
 
     return transformation
 
 
-def asks(operations: str, change: Callable[[Call], Call], applies: Asked = always) -> Transformation:
+def replaces(operations: str, change: Callable[[Call], Call], applies: Asked = is_any) -> Transformation:
     """Replace calls with other calls."""
 
     def transformation(call: Call, serve: Serve) -> Response:
@@ -331,7 +331,7 @@ def asks(operations: str, change: Callable[[Call], Call], applies: Asked = alway
 
 
 def form(
-    operations: str, change: Callable[[dict[str, str]], Any], applies: Callable[[dict[str, str]], bool] = always
+    operations: str, change: Callable[[dict[str, str]], Any], applies: Callable[[dict[str, str]], bool] = is_any
 ) -> Transformation:
     """Replace the account's forms with others; `change` returns a form, or changes the one that it is given."""
 
@@ -340,7 +340,7 @@ def form(
         changed = change(fields)
         return call.sending(changed if isinstance(changed, dict) else fields)
 
-    return asks(operations, other, lambda call: bool(call.account and call.parts) and applies(call.form))
+    return replaces(operations, other, lambda call: bool(call.account and call.parts) and applies(call.form))
 
 
 def changes(field: str, change: Callable[[str], str], operations: str = "create update") -> Transformation:
@@ -368,13 +368,13 @@ def loses(*names: str) -> Callable[[dict[str, str]], dict[str, str]]:
     return lambda fields: {name: text for name, text in fields.items() if name not in names}
 
 
-def also(operation: str, effect: Callable[[Call, Response], Any], applies: Asked = always) -> Transformation:
+def then_do(operation: str, effect: Callable[[Call, Response], Any], applies: Asked = is_any) -> Transformation:
     """Do something more after an operation was carried out for the account."""
 
     def transformation(call: Call, serve: Serve) -> Response:
         exists = call.operation != "delete" or call.record is not None
         answer = serve(call)
-        if call.operation == operation and call.account and exists and done(call, answer) and applies(call):
+        if call.operation == operation and call.account and exists and is_carried_out(call, answer) and applies(call):
             effect(call, answer)
         return answer
 
@@ -388,7 +388,7 @@ def made_id(call: Call, answer: Response) -> int:
 
 def remembering(change: Callable[[dict[str, int], Body], None]) -> Transformation:
     """Change lists, depending on what was listed before."""
-    return knowing("list", lambda call, body: change(call.memory.setdefault(call.resource.name, {}), body))
+    return json_by_call("list", lambda call, body: change(call.memory.setdefault(call.resource.name, {}), body))
 
 
 def is_full(body: Body) -> bool:
@@ -419,7 +419,7 @@ def is_email(row: Body) -> bool:
 # What writes do to other records, or fail to do to their own.
 
 
-def neighbour(call: Call, answer: Response) -> Record | None:
+def other_record(call: Call, answer: Response) -> Record | None:
     """The first record of the list other than the one that was written."""
     written_id = made_id(call, answer)
     return next((record for record in call.records if record.id != written_id), None)
@@ -429,7 +429,7 @@ def changes_a_neighbour(values: Callable[[Record, str], Mapping[str, Any]]) -> C
     """Change the first other record of the list; `values` is given the record and the label's name."""
 
     def effect(call: Call, answer: Response) -> None:
-        record = neighbour(call, answer)
+        record = other_record(call, answer)
         if record:
             new = {**record.values, **values(record, call.resource.label)}
             call.collection.update(record.id, lambda old: replace(old, values=new))
@@ -449,7 +449,7 @@ def toggled(record: Record, _: str) -> dict[str, Any]:
 
 def removes_a_neighbour(call: Call, answer: Response) -> None:
     """Remove the first other record of the list."""
-    record = neighbour(call, answer)
+    record = other_record(call, answer)
     if record:
         call.collection.delete(record.id)
 
@@ -475,7 +475,7 @@ def touches(record: Callable[[Call], Record | None]) -> Callable[[Call, Response
     return effect
 
 
-def undone(operation: str) -> Transformation:
+def skips(operation: str) -> Transformation:
     """Answer as if an operation was carried out, and do nothing."""
 
     def transformation(call: Call, serve: Serve) -> Response:
@@ -488,14 +488,14 @@ def undone(operation: str) -> Transformation:
     return transformation
 
 
-def alike(operation: str) -> Transformation:
+def same_label(operation: str) -> Transformation:
     """Carry out an operation on every record of the same name, too."""
 
     def transformation(call: Call, serve: Serve) -> Response:
         if call.operation == operation and call.record:
             label = call.resource.label
-            same_label = [record for record in call.records if record.values[label] == call.record.values[label]]
-            for record in same_label:
+            alike_records = [record for record in call.records if record.values[label] == call.record.values[label]]
+            for record in alike_records:
                 if record.id != call.record.id:
                     serve(call.at(operation, record.id))
         return serve(call)

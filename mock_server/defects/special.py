@@ -19,19 +19,19 @@ from mock_server.defects.means import (
     N,
     Serve,
     Transformation,
-    answers,
-    asks,
     content,
-    done,
     gives,
     has,
-    knowing,
-    known,
+    has_known_key,
+    is_carried_out,
+    json_answer,
+    json_by_call,
+    json_of,
     made_id,
-    on,
+    refuses,
     renamed,
+    replaces,
     rows_of,
-    says,
     turns,
 )
 from mock_server.http.context import context_of
@@ -43,7 +43,7 @@ ELSEWHERE = "https://elsewhere.example.com/api/"
 FAILURE = b"<h1>Internal Server Error</h1>"
 
 
-def here(call: Call) -> str:
+def path_of(call: Call) -> str:
     return str(call.environ["PATH_INFO"])
 
 
@@ -66,7 +66,7 @@ def makes_handlers(call: Call, serve: Serve) -> Response:
 
 def loses_the_query(call: Call, serve: Serve) -> Response:
     if call.operation == "list" and call.account and call.query:
-        return Response(status=301, headers={"Location": here(call)})
+        return Response(status=301, headers={"Location": path_of(call)})
     return serve(call)
 
 
@@ -78,7 +78,7 @@ FAR_PAGE = 2_000_000_000  # no page that a client has a reason to ask for
 
 def uses_size(size: str, applies: Asked) -> Transformation:
     """Use another page size than the one that is asked for."""
-    return asks("list", lambda call: call.asking(results_per_page=size), applies)
+    return replaces("list", lambda call: call.asking(results_per_page=size), applies)
 
 
 def asks_for_size(*sizes: str) -> Asked:
@@ -98,12 +98,12 @@ def any_size(max_size: int) -> Transformation:
         if call.operation != "list" or not text.isdecimal() or int(text) in allowed or not 0 < int(text) <= max_size:
             return serve(call)
         answer = serve(call.asking(results_per_page=str(max(allowed)), page="1"))
-        if not done(call, answer):
+        if not is_carried_out(call, answer):
             return answer
         body = content(answer)
         body["data"] = body["data"][: int(text)]
         body["meta"] |= {"results_per_page": int(text), "total_pages": -(-body["meta"]["total"] // int(text))}
-        return says(call, answer, body)
+        return json_answer(call, answer, body)
 
     return transformation
 
@@ -121,21 +121,23 @@ def shows_the_first(call: Call, body: Body) -> None:
 
 def shows_rows(change: Callable[[list[Body]], list[Body]], applies: Callable[[Body], bool]) -> Transformation:
     """Show other records on a page."""
-    return on("list", lambda body: body | {"data": change(body["data"])} if applies(body) and body["data"] else None)
+    return json_of(
+        "list", lambda body: body | {"data": change(body["data"])} if applies(body) and body["data"] else None
+    )
 
 
-def is_last(body: Body) -> bool:
+def is_last_page(body: Body) -> bool:
     return bool(body["meta"]["page"] == body["meta"]["total_pages"])
 
 
-def turned(memory: dict[str, int], body: Body) -> None:
+def rotate_rows(memory: dict[str, int], body: Body) -> None:
     turn = memory["turn"] = memory.get("turn", 0) + 1
     rows = body["data"]
     at = turn % max(1, len(rows))
     body["data"] = rows[at:] + rows[:at]
 
 
-def turned_over(memory: dict[str, int], body: Body) -> None:
+def reverse_every_second(memory: dict[str, int], body: Body) -> None:
     memory["turn"] = memory.get("turn", 0) + 1
     if memory["turn"] % 2:
         body["data"].reverse()
@@ -144,7 +146,7 @@ def turned_over(memory: dict[str, int], body: Body) -> None:
 def repeats(call: Call, serve: Serve) -> Response:
     """Begin each page with the last record of the page before."""
     answer = serve(call)
-    if call.operation != "list" or not call.account or not done(call, answer):
+    if call.operation != "list" or not call.account or not is_carried_out(call, answer):
         return answer
     body = content(answer)
     page, size = body["meta"]["page"], body["meta"]["results_per_page"]
@@ -152,7 +154,7 @@ def repeats(call: Call, serve: Serve) -> Response:
         return answer
     before = content(serve(call.asking(page=str(page - 1), results_per_page=str(size))))
     body["data"] = [before["data"][-1], *body["data"][:-1]]
-    return says(call, answer, body)
+    return json_answer(call, answer, body)
 
 
 def lacks_new_records(call: Call, body: Body) -> None:
@@ -189,11 +191,11 @@ def as_it_was(memory: dict[str, int], body: Body) -> None:
     body["meta"]["total"] = memory.setdefault("total", body["meta"]["total"])
 
 
-def never_less(memory: dict[str, int], body: Body) -> None:
+def only_grows(memory: dict[str, int], body: Body) -> None:
     memory["total"] = body["meta"]["total"] = max(body["meta"]["total"], memory.get("total", 0))
 
 
-def never_more(memory: dict[str, int], body: Body) -> None:
+def only_shrinks(memory: dict[str, int], body: Body) -> None:
     memory["total"] = body["meta"]["total"] = min(body["meta"]["total"], memory.get("total", body["meta"]["total"]))
 
 
@@ -246,7 +248,7 @@ def as_text(name: str) -> Callable[[Body], None]:
     return turns(name, str)
 
 
-def first_shown(call: Call, body: Body) -> None:
+def keep_first_version(call: Call, body: Body) -> None:
     body["data"] = [call.memory.setdefault(f"{call.resource.name}/{row['id']}", row) for row in body["data"]]
 
 
@@ -271,7 +273,7 @@ def any_type(call: Call, serve: Serve) -> Response:
     sent_type = call.form.get("type", "webhook") if call.operation == "create" and call.account else "webhook"
     known_types = call.resource.fields["type"].values
     answer = serve(call if sent_type in known_types else call.sending(call.form | {"type": "webhook"}))
-    if not done(call, answer):
+    if not is_carried_out(call, answer):
         return answer
     body = content(answer)
     if sent_type not in known_types:
@@ -279,7 +281,7 @@ def any_type(call: Call, serve: Serve) -> Response:
     if call.operation in SHOWN:
         for row in rows_of(body):
             row["type"] = call.memory.get(str(row["id"]), row["type"])
-    return says(call, answer, body)
+    return json_answer(call, answer, body)
 
 
 def any_new_type(call: Call, serve: Serve) -> Response:
@@ -289,12 +291,12 @@ def any_new_type(call: Call, serve: Serve) -> Response:
         call.memory[call.identifier] = sent_type
         return call.service.representations.json({"data": {"id": int(call.identifier)}}, 200)
     answer = serve(call)
-    if call.operation not in SHOWN or not done(call, answer):
+    if call.operation not in SHOWN or not is_carried_out(call, answer):
         return answer
     body = content(answer)
     for row in rows_of(body):
         row["type"] = call.memory.get(str(row["id"]), row["type"])
-    return says(call, answer, body)
+    return json_answer(call, answer, body)
 
 
 def renamed_types(row: Body) -> None:
@@ -315,12 +317,16 @@ def filled_in(field: str, status: int | None = None) -> Callable[[Call, Serve], 
             return serve(call)
         call.memory["count"] = call.memory.get("count", 0) + 1
         answer = serve(call.sending(call.form | {field: MADE_UP[field].format(call.memory["count"])}))
-        return Response(b"{}", status, content_type="application/json") if status and done(call, answer) else answer
+        return (
+            Response(b"{}", status, content_type="application/json")
+            if status and is_carried_out(call, answer)
+            else answer
+        )
 
     return transformation
 
 
-def called_made(call: Call, serve: Serve) -> Response:
+def claim_creation(call: Call, serve: Serve) -> Response:
     """Where a required field is missing, answer as if a record was made, and make none."""
     required = [field.name for field in call.resource.fields.values() if field.required]
     if (
@@ -347,7 +353,7 @@ def as_latin_1(text: str) -> str:
     return text.encode().decode("latin-1")
 
 
-def misread(settings: dict[str, Any]) -> dict[str, Any]:
+def misread_encoding(settings: dict[str, Any]) -> dict[str, Any]:
     other = {name: value for name, value in settings.items() if isinstance(value, str) and name != "email"}
     return settings | {name: as_latin_1(value) for name, value in other.items()}
 
@@ -418,16 +424,16 @@ def old_id(choose: Callable[[list[Record]], Record]) -> Transformation:
     def transformation(call: Call, serve: Serve) -> Response:
         earlier_records = call.records if call.operation == "create" and call.account else []
         answer = serve(call)
-        if not earlier_records or not done(call, answer):
+        if not earlier_records or not is_carried_out(call, answer):
             return answer
         body = content(answer)
         body["data"]["id"] = choose(earlier_records).id
-        return says(call, answer, body)
+        return json_answer(call, answer, body)
 
     return transformation
 
 
-def instead(choose: Callable[[list[Record]], Record]) -> Transformation:
+def read_another(choose: Callable[[list[Record]], Record]) -> Transformation:
     """Read a record other than the one that was asked for."""
 
     def transformation(call: Call, serve: Serve) -> Response:
@@ -451,14 +457,14 @@ def listing(change: Callable[[list[Body], set[int]], list[Body]]) -> Transformat
 
     def transformation(call: Call, serve: Serve) -> Response:
         answer = serve(call)
-        if not call.account or not done(call, answer):
+        if not call.account or not is_carried_out(call, answer):
             return answer
         created_ids: set[int] = call.memory.setdefault("made", set())
         body = content(answer)
         if call.operation == "create":
             created_ids.add(body["data"]["id"])
         if call.operation == "list":
-            return says(call, answer, body | {"data": change(body["data"], created_ids)})
+            return json_answer(call, answer, body | {"data": change(body["data"], created_ids)})
         return answer
 
     return transformation
@@ -498,7 +504,7 @@ def updated_shows(name: str, value: Callable[[Body], Any]) -> Transformation:
                 if str(row["id"]) in touched:
                     row[name] = value(row)
 
-    return knowing("update read list", change, known)
+    return json_by_call("update read list", change, has_known_key)
 
 
 # Deletes that do less, more or something else, and reads that do something.
@@ -525,7 +531,7 @@ def still_read(*, until_updated: bool) -> Transformation:
     return transformation
 
 
-def still_listed(call: Call, serve: Serve) -> Response:
+def keeps_listing(call: Call, serve: Serve) -> Response:
     """Keep deleted records from being read or updated, but not from being listed."""
     deleted: set[str] = call.memory.setdefault(call.resource.name, set())
     if call.record is None or (call.operation != "delete" and call.identifier not in deleted):
@@ -636,12 +642,12 @@ def sends_key_in_the_query(call: Call) -> bool:
 def mixed_lists(call: Call, serve: Serve) -> Response:
     """Begin another account's lists with a record of the first account."""
     answer = serve(call)
-    if call.operation != "list" or not is_other_account(call) or not done(call, answer):
+    if call.operation != "list" or not is_other_account(call) or not is_carried_out(call, answer):
         return answer
     rows = content(serve(call.by(f"Bearer {first_key(call)}")))["data"]
     body = content(answer)
     body["data"] = sorted(rows, key=lambda row: row["id"])[-1:] + body["data"]
-    return says(call, answer, body)
+    return json_answer(call, answer, body)
 
 
 def refuses_and_does(operations: str, status: int, applies: Asked) -> Transformation:
@@ -671,7 +677,7 @@ LONG = 200
 
 
 def fails(operations: str, applies: Asked) -> Transformation:
-    return answers(operations, 500, FAILURE, applies)
+    return refuses(operations, 500, FAILURE, applies)
 
 
 def fails_for(clients: Asked) -> Transformation:
@@ -707,7 +713,7 @@ MOST_READS = 30  # at a time
 TIMES = ("datetime", "last_datetime")
 
 
-def begin(call: Call, key: str, value: Any) -> None:
+def begin_write(call: Call, key: str, value: Any) -> None:
     """Note that something is under way, and answer it a moment later."""
     call.memory[key] = (monotonic() + MOMENT, value)
     context_of(call.environ).delay += MOMENT
@@ -730,7 +736,7 @@ def undoes(call: Call, serve: Serve) -> Response:
     before = under_way(call, key)
     if before is not None:
         call.collection.update(call.record.id, lambda record: replace(record, values=before))
-    begin(call, key, now if before is None else before)
+    begin_write(call, key, now if before is None else before)
     return serve(call)
 
 
@@ -738,15 +744,15 @@ def tears(call: Call, serve: Serve) -> Response:
     key = key_of_write(call, "update")
     if call.operation == "update" and call.record is not None:
         record_shown = content(serve(call.at("read", call.record.id)))
-        begin(call, key, record_shown["data"])
+        begin_write(call, key, record_shown["data"])
         return serve(call)
     before, answer = under_way(call, key), serve(call)
-    if call.operation != "read" or before is None or not done(call, answer):
+    if call.operation != "read" or before is None or not is_carried_out(call, answer):
         return answer
     body = content(answer)
     changed = [name for name in body["data"] if name not in TIMES and body["data"][name] != before.get(name)]
     body["data"] |= {name: before[name] for name in changed[1:] if name in before}
-    return says(call, answer, body)
+    return json_answer(call, answer, body)
 
 
 def brings_back(call: Call, serve: Serve) -> Response:
@@ -761,45 +767,45 @@ def brings_back(call: Call, serve: Serve) -> Response:
     deleted_records.pop(record, None)
     if other is not None and (call.operation == "update" or current_record):
         deleted_records[record] = other
-    begin(call, key_of_write(call, call.operation), record_shown or {})
+    begin_write(call, key_of_write(call, call.operation), record_shown or {})
     return serve(call)
 
 
 def answers_one_id(call: Call, serve: Serve) -> Response:
     answer = serve(call)
-    if call.operation != "create" or not done(call, answer):
+    if call.operation != "create" or not is_carried_out(call, answer):
         return answer
     first = under_way(call, key_of_write(call, "create"))
     if first is None:
-        begin(call, key_of_write(call, "create"), made_id(call, answer))
+        begin_write(call, key_of_write(call, "create"), made_id(call, answer))
         return answer
     body = content(answer)
     body["data"]["id"] = first
-    return says(call, answer, body)
+    return json_answer(call, answer, body)
 
 
 def loses_overlapping(call: Call, serve: Serve) -> Response:
     answer = serve(call)
-    if call.operation != "create" or not done(call, answer):
+    if call.operation != "create" or not is_carried_out(call, answer):
         return answer
     if under_way(call, key_of_write(call, "create")):
         call.collection.delete(made_id(call, answer))
     else:
-        begin(call, key_of_write(call, "create"), True)  # noqa: FBT003 - a value that is kept
+        begin_write(call, key_of_write(call, "create"), True)  # noqa: FBT003 - a value that is kept
     return answer
 
 
 def counts_once_more(call: Call, serve: Serve) -> Response:
     answer, drift = serve(call), f"drift {call.resource.name}"
-    if call.operation in ("create", "delete") and done(call, answer):
+    if call.operation in ("create", "delete") and is_carried_out(call, answer):
         key = f"write {call.resource.name}"
         call.memory[drift] = call.memory.get(drift, 0) + bool(under_way(call, key))
-        begin(call, key, True)  # noqa: FBT003 - a value that is kept
-    if call.operation != "list" or not done(call, answer) or not call.memory.get(drift):
+        begin_write(call, key, True)  # noqa: FBT003 - a value that is kept
+    if call.operation != "list" or not is_carried_out(call, answer) or not call.memory.get(drift):
         return answer
     body = content(answer)
     body["meta"]["total"] += call.memory[drift]
-    return says(call, answer, body)
+    return json_answer(call, answer, body)
 
 
 def during_creates(change: Callable[[dict[str, Any]], None]) -> Transformation:
@@ -807,13 +813,13 @@ def during_creates(change: Callable[[dict[str, Any]], None]) -> Transformation:
 
     def transformation(call: Call, serve: Serve) -> Response:
         answer, key = serve(call), f"create {call.resource.name}"
-        if call.operation == "create" and done(call, answer):
-            begin(call, key, True)  # noqa: FBT003 - a value that is kept
-        if call.operation != "list" or not done(call, answer) or not under_way(call, key):
+        if call.operation == "create" and is_carried_out(call, answer):
+            begin_write(call, key, True)  # noqa: FBT003 - a value that is kept
+        if call.operation != "list" or not is_carried_out(call, answer) or not under_way(call, key):
             return answer
         body = content(answer)
         change(body)
-        return says(call, answer, body)
+        return json_answer(call, answer, body)
 
     return transformation
 
@@ -833,7 +839,7 @@ def is_locked(call: Call, serve: Serve) -> Response:
     key = f"write {call.resource.name}"
     if under_way(call, key):
         return serve(call.as_refused(500, "The store is locked."))
-    begin(call, key, True)  # noqa: FBT003 - a value that is kept
+    begin_write(call, key, True)  # noqa: FBT003 - a value that is kept
     return serve(call)
 
 
@@ -843,7 +849,7 @@ def is_busy(call: Call, serve: Serve) -> Response:
     if writing not in (None, call.resource.name) and call.account:
         return serve(call.as_refused(500, "The store is locked."))
     if call.operation in ("create", "update", "delete") and call.account:
-        begin(call, "writing", call.resource.name)
+        begin_write(call, "writing", call.resource.name)
     return serve(call)
 
 
@@ -888,7 +894,7 @@ def makes(handler_type: str) -> Asked:
     return lambda call: call.form.get("type") == handler_type
 
 
-def named(collection: str) -> Callable[[str], str]:
+def link_to(collection: str) -> Callable[[str], str]:
     """Name another collection in a page link."""
 
     def change(url: str) -> str:

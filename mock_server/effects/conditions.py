@@ -100,7 +100,7 @@ def on_old_records(operation: str) -> Callable[[float], Transformation]:
     return make
 
 
-def others(interval: float) -> Transformation:
+def other_writer(interval: float) -> Transformation:
     """Let another user of the first account add two records and remove one of theirs, over and over."""
     numbers, ids_by_resource = count(1), dict[str, deque[int]]()
 
@@ -363,7 +363,7 @@ CONDITIONS = {
     "other-writer": Condition(
         "with one call in N, another user adds a record to the first account, or removes one",
         (11, 25, 60),
-        changes=others,
+        changes=other_writer,
     ),
     "other-editor": Condition(
         "with one call in N, another user changes one of the first account's older records",

@@ -69,7 +69,7 @@ class EffectLayer:
             return (self._inner if is_unchanged else self._preferring)(environ, start_response)
         if context.pending_conditions is None:  # else, a condition asks a second server
             pending = [*self._usual, *(effect for effect in context.effects if effect.condition)]
-            context.pending_conditions = sorted(pending, key=_place, reverse=True)
+            context.pending_conditions = sorted(pending, key=_table_position, reverse=True)
         return self._onward(environ, start_response)
 
     def _onward(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -151,7 +151,7 @@ class EffectLayer:
         self, environ: WSGIEnvironment, start_response: StartResponse, defects: Sequence[str] = ()
     ) -> Iterable[bytes]:
         """Answer a request with transformations, if it calls an operation."""
-        call = None if REFUSAL in environ or _is_long(environ) else self._call(environ)
+        call = None if REFUSAL in environ or _may_hold_long_number(environ) else self._call(environ)
         if call is None:
             return self._inner(environ, start_response)
         serve = self._serve
@@ -180,7 +180,7 @@ class EffectLayer:
         return Response.from_app(self._inner, environ, buffered=True)
 
 
-def _is_long(environ: WSGIEnvironment) -> bool:
+def _may_hold_long_number(environ: WSGIEnvironment) -> bool:
     """Whether a request may hold a number too long for Python to parse; such a request is not changed."""
     return len(environ["PATH_INFO"]) + len(environ["QUERY_STRING"]) > LONGEST_TARGET
 
@@ -196,6 +196,6 @@ def _remembering(transformation: Transformation, inner: Serve, owner: Any = None
     return serve
 
 
-def _place(effect: Effect) -> int:
+def _table_position(effect: Effect) -> int:
     """Where a condition stands among others: the later in the table, the farther out."""
     return list(CONDITIONS).index(effect.measured[0])

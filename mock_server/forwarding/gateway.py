@@ -15,9 +15,9 @@ from mock_server.forwarding.passage import CUT_SHORT, GONE, LONGEST_SENT, Passag
 from mock_server.forwarding.sightings import Sightings
 from mock_server.forwarding.upstream import Upstream, UpstreamError, kept_headers
 from mock_server.http.context import holds_token, scheme_and_key
-from mock_server.http.gateway import Gateway, Receive, Send, Site, called
+from mock_server.http.gateway import Gateway, Receive, Send, Site, call_wsgi
 from mock_server.http.masking import masked_key
-from mock_server.http.messages import Message, environ_of, has_body, plain
+from mock_server.http.messages import Message, decompress_body, environ_of, has_body
 from mock_server.journal.journal import Head
 from mock_server.journal.recorder import HARMLESS, Keeper
 from mock_server.settings import URL, Deployment, Settings
@@ -112,7 +112,7 @@ class ForwardingGateway(Gateway):
         self._under_way += 1
         try:
             self._journal.force(environ)
-            start, body = called(self._wsgi_site, environ)
+            start, body = call_wsgi(self._wsgi_site, environ)
             if not exchange.context.forwarded:
                 return await self._answer_itself(exchange, start, list(body), receive, send)
             with suppress(SlowClientError):
@@ -142,7 +142,7 @@ class ForwardingGateway(Gateway):
         environ, context = exchange.environ, exchange.context
         status = DENIED if start["status"] >= HTTPStatus.BAD_REQUEST else OWN
         start["headers"] = [*start["headers"], (b"proxy-status", status), *SAFE]
-        exchange.head = Head(start["status"], _told(start["headers"]), is_own=True)
+        exchange.head = Head(start["status"], _decode_headers(start["headers"]), is_own=True)
         if has_body(environ):
             async with self._body_read(environ, receive):
                 exchange.request_copy.add(environ["wsgi.input"].read(LONGEST_SENT))
@@ -163,7 +163,7 @@ class ForwardingGateway(Gateway):
             headers = [header for header in scope["headers"] if not holds_token(header[1], self._token)]
             is_coming = not exchange.is_received
             async with self._upstream.answering(method, path, query, headers, content, is_coming=is_coming) as answer:
-                exchange.head = Head(answer.status, _told(answer.raw_headers))
+                exchange.head = Head(answer.status, _decode_headers(answer.raw_headers))
                 if start["status"] == PASSED_ON:
                     return await self._pass_back(exchange, answer, start)
                 async for _ in exchange.coming(self._upstream.parts(answer)):
@@ -171,14 +171,14 @@ class ForwardingGateway(Gateway):
             self._record_for_fixture(exchange)
             if exchange.context.broken != "dropped":
                 start["headers"] = [*start["headers"], (b"proxy-status", OWN)]
-            exchange.head = Head(start["status"], _told(start["headers"]), is_own=True)
+            exchange.head = Head(start["status"], _decode_headers(start["headers"]), is_own=True)
             self._keep(exchange, b"".join(body))
         except (SlowClientError, UpstreamError) as error:
             if exchange.is_begun or (str(error) == GONE and not exchange.trouble):
                 return await self._break(exchange, CUT_OFF if isinstance(error, UpstreamError) else str(error))
             if exchange.context.broken != "dropped":
                 start, body = _failed(exchange.trouble or error, start)
-            exchange.head = Head(start["status"], _told(start["headers"]), is_own=True)
+            exchange.head = Head(start["status"], _decode_headers(start["headers"]), is_own=True)
             self._keep(exchange, body[0])
         await self._deliver(start, body, exchange.context.delay, exchange.context.body_delay, send)
         return None
@@ -187,7 +187,7 @@ class ForwardingGateway(Gateway):
         """Send the deployment's answer as it comes."""
         context = exchange.context
         parts = exchange.coming(self._upstream.parts(answer))
-        headers = _merged(kept_headers(answer), start["headers"])
+        headers = _merge_headers(kept_headers(answer), start["headers"])
         if self._deployment.rewrite_links:
             headers, parts = await self._rewritten(exchange.environ, headers, answer, parts)
         await self._wait(context.delay)
@@ -247,7 +247,7 @@ class ForwardingGateway(Gateway):
     def _record_for_fixture(self, exchange: Passage) -> None:
         if self._recording and exchange.answered.is_complete:
             account = self._journal.account_of(exchange.environ)
-            body = plain(exchange.answered.content, exchange.head.headers) or b""
+            body = decompress_body(exchange.answered.content, exchange.head.headers) or b""
             body = masked_key(scheme_and_key(exchange.environ)[1], body)
             self._recording.learn(account, exchange.environ, exchange.head.status or 0, body)
 
@@ -270,11 +270,11 @@ class ForwardingGateway(Gateway):
         self._journal.keep(exchange.environ, head, exchange.request_copy.content, answer, exchange.milliseconds + delay)
 
 
-def _told(headers: Headers | tuple[tuple[bytes, bytes], ...]) -> list[tuple[str, str]]:
+def _decode_headers(headers: Headers | tuple[tuple[bytes, bytes], ...]) -> list[tuple[str, str]]:
     return [(name.decode("latin-1"), text.decode("latin-1")) for name, text in headers]
 
 
-def _merged(headers: Headers, added: Headers) -> Headers:
+def _merge_headers(headers: Headers, added: Headers) -> Headers:
     """The headers of an answer, with those that the layers here added in place of the deployment's own."""
     added = [(name.lower(), text) for name, text in added if name.lower() not in OF_THE_PLACEHOLDER]
     replaced = {name for name, _ in added} - {b"vary"}
@@ -292,6 +292,8 @@ def _failed(trouble: str | Exception, start: Message) -> tuple[Message, list[byt
         (b"content-length", str(len(body)).encode()),
         (b"proxy-status", b"mock-server; error=" + error.kind.encode()),
     ]
-    return {"type": "http.response.start", "status": error.status, "headers": _merged(headers, start["headers"])}, [
-        body
-    ]
+    return {
+        "type": "http.response.start",
+        "status": error.status,
+        "headers": _merge_headers(headers, start["headers"]),
+    }, [body]

@@ -164,7 +164,7 @@ class Sightings:
                             field: disguise(field, value) if isinstance(value, str) else value
                             for field, value in row.items()
                         }
-                        for row in _once(resources.get(resource.name, {}))
+                        for row in _without_host_duplicates(resources.get(resource.name, {}))
                     ]
                     for resource in self._contract.resources.values()
                 },
@@ -242,7 +242,7 @@ def _values(resource: Resource, row: Mapping[str, Any]) -> Iterator[tuple[str, A
                 yield name, checked(resource, name, value, "")
 
 
-def _once(records: Mapping[int, dict[str, Any]]) -> list[dict[str, Any]]:
+def _without_host_duplicates(records: Mapping[int, dict[str, Any]]) -> list[dict[str, Any]]:
     """Records, of those with the same host the first, because a fixture holds no two."""
     distinct: dict[str, dict[str, Any]] = {}
     for identifier, row in list(records.items()):

@@ -105,7 +105,7 @@ class Upstream:
         target = self._base.raw_path.rstrip("/") + _ascii(path).removeprefix(self._base_path)
         query_text = f"?{_ascii(query)}" if query else ""
         url = URL(f"{self._base.origin()}{target}{query_text}", encoded=True)
-        forwarded_headers = CIMultiDict(_sent(headers, readable=self._deployment.rewrite_links))
+        forwarded_headers = CIMultiDict(_forwarded_headers(headers, readable=self._deployment.rewrite_links))
         async with self._uploads if is_coming else nullcontext():
             try:
                 async with asyncio.timeout(self._seconds) as limit:
@@ -241,7 +241,7 @@ def _proxy_of(base_url: str) -> str | None:
     return proxy
 
 
-def _sent(headers: Headers, *, readable: bool) -> Iterable[tuple[str, str]]:
+def _forwarded_headers(headers: Headers, *, readable: bool) -> Iterable[tuple[str, str]]:
     """The headers of a request as they are forwarded.
 
     Args:

@@ -60,14 +60,14 @@ def multipart(body: bytes, boundary: str) -> dict[str, Part]:
     if len(body) > LONGEST_PREAMBLE and body.find(b"--" + boundary.encode(), 0, LONGEST_PREAMBLE) < 0:
         raise MalformedFormError(BURIED)
     try:
-        return _last(_pushed(body, boundary))
+        return _last(_parse_strictly(body, boundary))
     except MultipartError as error:
         if len(body) > LONGEST_UNUSUAL:  # which would take long
             raise MalformedFormError(f"it cannot be read ({error}); {CURE}") from error
         first = rb"--%s(?:--)?[^\S\n\r]*[\r\n]" % re.escape(boundary.encode())
         if len(body) > LONGEST_PREAMBLE and not re.search(first, body[:LONGEST_PREAMBLE]):
             raise MalformedFormError(BURIED) from error
-        return _last(_pulled(body, boundary))
+        return _last(_parse_leniently(body, boundary))
 
 
 def urlencoded(body: bytes) -> dict[str, Part]:
@@ -98,7 +98,7 @@ def _last(parts: Iterable[Part]) -> dict[str, Part]:
     return parts_by_name
 
 
-def _pushed(body: bytes, boundary: str) -> Iterator[Part]:
+def _parse_strictly(body: bytes, boundary: str) -> Iterator[Part]:
     """The parts of a form as browsers and most libraries write it.
 
     Raises:
@@ -128,7 +128,7 @@ def _pushed(body: bytes, boundary: str) -> Iterator[Part]:
     parser.close()
 
 
-def _pulled(body: bytes, boundary: str) -> Iterator[Part]:
+def _parse_leniently(body: bytes, boundary: str) -> Iterator[Part]:
     """The parts of a form as some clients write it.
 
     They use bare line feeds, spaces behind a boundary, or nothing between the head of an empty part and the next one.

@@ -16,7 +16,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 from mock_server.http import messages
 from mock_server.http.context import context_of
-from mock_server.http.messages import Body, Message, close, environ_of, has_body, whole
+from mock_server.http.messages import Body, Message, close, environ_of, has_body, read_parts
 
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
@@ -157,10 +157,10 @@ class Gateway:
     async def _answer(self, environ: WSGIEnvironment) -> tuple[Message, Iterable[bytes]]:
         """Answer a request; requests to the API take turns with whatever else has arrived."""
         if self._wsgi_site.is_control(environ):
-            answer: tuple[Message, Iterable[bytes]] = await self._in_thread(called, self._wsgi_site, environ)
+            answer: tuple[Message, Iterable[bytes]] = await self._in_thread(call_wsgi, self._wsgi_site, environ)
             return answer
         if self._api:
-            return await asyncio.get_running_loop().run_in_executor(self._api, called, self._wsgi_site, environ)
+            return await asyncio.get_running_loop().run_in_executor(self._api, call_wsgi, self._wsgi_site, environ)
         while self._busy > LONGEST_BURST:
             if not self._is_resting:
                 self._is_resting = True
@@ -168,7 +168,7 @@ class Gateway:
             await asyncio.sleep(0)
         started = perf_counter()
         try:
-            return called(self._wsgi_site, environ)
+            return call_wsgi(self._wsgi_site, environ)
         finally:
             self._busy += perf_counter() - started
 
@@ -216,7 +216,7 @@ class Gateway:
         return await asyncio.get_running_loop().run_in_executor(self._control, function, *arguments)
 
 
-def called(wsgi_site: Site, environ: WSGIEnvironment) -> tuple[Message, Iterable[bytes]]:
+def call_wsgi(wsgi_site: Site, environ: WSGIEnvironment) -> tuple[Message, Iterable[bytes]]:
     """What a site answers: the message that starts the answer, and its body."""
     start: Message = {}
 
@@ -227,7 +227,7 @@ def called(wsgi_site: Site, environ: WSGIEnvironment) -> tuple[Message, Iterable
     body = wsgi_site(environ, start_response)
     if isinstance(body, list) or not any(name.lower() == b"content-length" for name, _ in start["headers"]):
         return start, body
-    return start, whole(body)
+    return start, read_parts(body)
 
 
 async def client_gone(receive: Receive) -> None:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote_plus, unquote_to_bytes
 
-from link_management_contract.texts import escaped
+from link_management_contract.texts import escape_pattern
 
 MASKED = "[key]"
 HIDDEN = "[not shown: it may hold a key]"
@@ -60,7 +60,7 @@ def masked_key(key: str, content: bytes) -> bytes:
     if key_bytes in content:
         content = content.replace(key_bytes, MASKED.encode())
     if (b"%" in content or b"\\" in content) and key_bytes in _unescaped(content):
-        return _written(key).sub(MASKED.encode(), content) if len(key) <= LONGEST_KEY else MASKED.encode()
+        return _key_pattern(key).sub(MASKED.encode(), content) if len(key) <= LONGEST_KEY else MASKED.encode()
     return content
 
 
@@ -77,10 +77,10 @@ def _unescaped(content: bytes) -> bytes:
 
 
 @lru_cache(64)
-def _written(key: str) -> re.Pattern[bytes]:
+def _key_pattern(key: str) -> re.Pattern[bytes]:
     """A key as it may be written: each character as it is, in JSON or in a URL."""
     latin_1_key = key.encode("latin-1", "replace").decode("latin-1")
-    return re.compile(escaped(latin_1_key, "latin-1").encode("latin-1"))
+    return re.compile(escape_pattern(latin_1_key, "latin-1").encode("latin-1"))
 
 
 def masked_pairs(text: str) -> str:

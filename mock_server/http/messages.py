@@ -163,7 +163,7 @@ def read_body(environ: WSGIEnvironment, limit: int) -> bytes:
     return body
 
 
-def whole(body: Iterable[bytes]) -> list[bytes]:
+def read_parts(body: Iterable[bytes]) -> list[bytes]:
     """Read all parts of a body, and close it."""
     try:
         return list(body)
@@ -225,7 +225,7 @@ CODINGS = ("gzip", "x-gzip", "deflate")
 FORMS = (MAX_WBITS | 32, -MAX_WBITS)  # gzip and zlib, or deflate without a head
 
 
-def plain(body: bytes, headers: Iterable[tuple[str, str]]) -> bytes | None:
+def decompress_body(body: bytes, headers: Iterable[tuple[str, str]]) -> bytes | None:
     """The body of an answer as it was before it was compressed; None if it cannot be read, or is very long."""
     codings = [text.strip().lower() for name, text in headers if name.lower() == "content-encoding"]
     if not body or not codings or codings == ["identity"]:

@@ -342,7 +342,7 @@ class Journal:
         """The requests, oldest first, each with the whole body of its answer, or None if that is not kept."""
         with self._lock:
             stored_answers = [(stored, self._answers.get(stored.number)) for stored in self._entries]
-        return [(stored.entry, _whole(stored, answer)) for stored, answer in stored_answers]
+        return [(stored.entry, _unmasked_answer(stored, answer)) for stored, answer in stored_answers]
 
     def clear(self) -> None:
         """Forget all requests and remarks."""
@@ -374,7 +374,7 @@ class Journal:
         return self._entries[-1].number if self._entries else 0
 
 
-def _whole(stored: _Kept, answer: bytes | None) -> bytes | None:
+def _unmasked_answer(stored: _Kept, answer: bytes | None) -> bytes | None:
     """The whole body of an answer without a key; None if it is not kept."""
     if answer is None:
         return None if stored.entry.answer else b""

@@ -31,7 +31,7 @@ from mock_server.http.masking import (
     masked_query,
     masked_text,
 )
-from mock_server.http.messages import has_body, plain, whole
+from mock_server.http.messages import decompress_body, has_body, read_parts
 from mock_server.journal.journal import LONGEST_TEXT, MOST_FIELDS, File, Form, Head, Journal, Noted, is_preflight
 from mock_server.journal.remarks import Remarks
 from mock_server.settings import is_sandbox
@@ -123,21 +123,21 @@ class Keeper:
             headers=_headers(environ) if context.headers is None else context.headers,
             head=head,
             milliseconds=milliseconds,
-            forced_answers=_forced(context),
+            forced_answers=_forced_effects(context),
             broken=context.broken,
         )
         if self.reads_bodies:
             self._journal.add(raw_entry, self._bodies_noted(raw_entry, environ, body_sent, answer))
         level = logging.DEBUG if is_preflight(raw_entry.method, environ) else logging.INFO
         if log.isEnabledFor(level):
-            details = (_more.__wrapped__ if context.ignored else _more)(
+            details = (_log_details.__wrapped__ if context.ignored else _log_details)(
                 key, raw_entry.account, raw_entry.forced_answers, raw_entry.broken, context.ignored
             )
             log.handle(_Line(level, (raw_entry.method, _line(path, query), head.status, milliseconds, details)))
 
     def _bodies_noted(self, raw_entry: Noted, environ: WSGIEnvironment, body_sent: bytes, answer: bytes) -> bytes:
         """Note both bodies, and what is to be said of the request; the body of the answer if it is whole."""
-        key, context, body = raw_entry.key, context_of(environ), plain(answer, raw_entry.head.headers)
+        key, context, body = raw_entry.key, context_of(environ), decompress_body(answer, raw_entry.head.headers)
         is_complete = raw_entry.head.is_complete and body is not None
         body = UNREADABLE.encode() if body is None else body
         raw_entry.answer = body if len(body) <= LONGEST_WHOLE else _beginning(key, body)
@@ -182,7 +182,7 @@ class Recorder:
 
         answer: list[bytes] = []
         try:
-            answer = whole(self._inner(environ, start))
+            answer = read_parts(self._inner(environ, start))
         finally:
             milliseconds = (perf_counter() - started + context_of(environ).delay) * 1000
             self._journal_writer.keep(environ, head, body_sent, b"".join(answer), milliseconds)
@@ -210,11 +210,11 @@ def _path(environ: WSGIEnvironment) -> str:
 def _target(key: str, environ: WSGIEnvironment) -> tuple[str, str]:
     """Path and query without a key."""
     parts = key, environ["PATH_INFO"], environ["QUERY_STRING"]
-    return _shown(*parts) if sum(map(len, parts)) <= LONGEST_TEXT else _shown.__wrapped__(*parts)
+    return _masked_target(*parts) if sum(map(len, parts)) <= LONGEST_TEXT else _masked_target.__wrapped__(*parts)
 
 
 @lru_cache(256)  # clients ask for the same again and again
-def _shown(key: str, path: str, query: str) -> tuple[str, str]:
+def _masked_target(key: str, path: str, query: str) -> tuple[str, str]:
     """Path and query of a WSGI environment without a key."""
     path = path.encode("latin-1").decode("utf-8", "replace")
     query = query and masked_text(key, masked_query(query[: LONGEST_TEXT + LONGEST_LETTER * len(key)]))
@@ -266,7 +266,7 @@ def _text(key: str, raw_entry: Noted, body_sent: bytes) -> str:
     if raw_entry.media_type in (MULTIPART, URLENCODED):
         return ""
     coding = raw_entry.headers.get("HTTP_CONTENT_ENCODING")
-    body = plain(body_sent, [("Content-Encoding", coding)] if coding else [])
+    body = decompress_body(body_sent, [("Content-Encoding", coding)] if coding else [])
     text = UNREADABLE if body is None else masked_key(key, body[:LONGEST_READ]).decode("utf-8", "replace")
     return masked_body(text)[:LONGEST_TEXT]
 
@@ -280,13 +280,13 @@ def _line(path: str, query: str) -> str:
     return quoted + "?" + quote(query, safe="/:@!$&'()*+,;=~-._%?[]")
 
 
-def _forced(context: Context) -> str:
+def _forced_effects(context: Context) -> str:
     """What was forced on a request, for people."""
     return ", ".join([effect.description for effect in context.effects])
 
 
 @lru_cache(256)  # as above; not the names of parts, which may be long
-def _more(key: str, account: str, forced_effects: str, broken: str, ignored: tuple[str, ...]) -> str:
+def _log_details(key: str, account: str, forced_effects: str, broken: str, ignored: tuple[str, ...]) -> str:
     """Who sent a request, what was done to its answer on purpose, and which parts of its form had no influence."""
     parts = [
         account,

@@ -433,11 +433,11 @@ class Remarks:
             now = monotonic()
             _note_wait(account, request, now)
             _note_repetition(account, request, now)
-        remarks = [*target_remarks, *_made(OF_HISTORY, request)]
+        remarks = [*target_remarks, *_matching_remarks(OF_HISTORY, request)]
         if raw_entry.method not in ("GET", "HEAD"):
-            remarks += _made(OF_WRITES, request)
+            remarks += _matching_remarks(OF_WRITES, request)
             for value in _fields(request):
-                remarks += _made(OF_FIELDS, value)
+                remarks += _matching_remarks(OF_FIELDS, value)
         if context.refusal and all(rule.startswith("client.") for _, rule in remarks):
             remarks.append((context.refusal.title, context.refusal.rule or REFUSED))
         for text, rule in remarks:
@@ -473,9 +473,9 @@ class Remarks:
             writes=self._resource_written_at(bare_path) if method in ("POST", "DELETE") else None,
             page_sizes=self._page_sizes,
         )
-        remarks = [*_made(OF_TARGETS, target)]
+        remarks = [*_matching_remarks(OF_TARGETS, target)]
         for name, text in (*target.query.items(), ("id", bare_path.rpartition("/")[2])):
-            remarks += _made((SLIP,), Value(f"The {name[:40]} of {method} {path[:80]}", text))
+            remarks += _matching_remarks((SLIP,), Value(f"The {name[:40]} of {method} {path[:80]}", text))
         return target, remarks
 
     def _note_size(self, account: _Account, name: str, request: Sent) -> None:
@@ -498,7 +498,7 @@ class Remarks:
         return None
 
 
-def _made(rows: Sequence[Row], about: object) -> Iterator[tuple[str, str]]:
+def _matching_remarks(rows: Sequence[Row], about: object) -> Iterator[tuple[str, str]]:
     """The remarks that are made about something, and their rules."""
     for row in rows:
         if matched := row.test(about):

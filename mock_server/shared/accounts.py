@@ -18,8 +18,8 @@ from mock_server.shared.collection import (
     Place,
     SharedClock,
     SharedCollection,
-    arranged,
     beginning,
+    list_order_of,
     load,
     moment,
     seconds,
@@ -258,7 +258,7 @@ class SharedAccounts:
 
     def _list_order(self, resource: Resource) -> Arrangement:
         is_unique = unique_field(self._choices, resource) is not None
-        return arranged(resource, self._choices["order"], following(self._choices), is_unique=is_unique)
+        return list_order_of(resource, self._choices["order"], following(self._choices), is_unique=is_unique)
 
     def _generated_of(self, resource: Resource) -> Generated:
         """The records of the first account that are made when somebody looks at them."""

@@ -90,7 +90,7 @@ def moment(after: int) -> datetime:
     return datetime.fromtimestamp(after, UTC).replace(tzinfo=None)
 
 
-def arranged(
+def list_order_of(
     resource: Resource, order: str, following: Callable[[int], int], *, is_unique: bool = False
 ) -> Arrangement:
     """How the records of a resource are arranged."""
@@ -242,7 +242,7 @@ class SharedCollection:
         """The commands that put a record in its place."""
         identifier = str(record.id)
         return [
-            ["HSET", ":records", identifier, written(record)],
+            ["HSET", ":records", identifier, as_json(record)],
             ["ZADD", ":ids", identifier, identifier],
             ["ZADD", ":names", "0", self._name(record)],
             *([["ZINCRBY", ":hosts", "1", self._claim(record)]] if self._list_order.host else []),
@@ -297,11 +297,11 @@ class SharedCollection:
 
     def _claim(self, record: Record) -> str:
         host = self._list_order.host
-        return _sound(str(record.values.get(host, "")).lower()) if host else ""
+        return _encodable(str(record.values.get(host, "")).lower()) if host else ""
 
     def _name(self, record: Record) -> str:
         name = str(record.values.get(self._list_order.label, "")).casefold()[:LONGEST_NAME]
-        return f"{_sound(name)}\0{record.id:016}"
+        return f"{_encodable(name)}\0{record.id:016}"
 
     def _carry_out(self, checks: list[Any], commands: list[list[str]], new: Values, old: Values) -> bool:
         """Write, and count how much more memory that takes.
@@ -332,13 +332,13 @@ class SharedCollection:
         return bool(result)
 
 
-def written(record: Record) -> str:
+def as_json(record: Record) -> str:
     """A record as JSON."""
-    values = {name: _kept(value) for name, value in record.values.items()}
+    values = {name: _jsonable(value) for name, value in record.values.items()}
     return json.dumps([values, seconds(record.created), record.updated and seconds(record.updated)])
 
 
-def _kept(value: Any) -> Any:
+def _jsonable(value: Any) -> Any:
     return [asdict(value)] if isinstance(value, Upload) else value
 
 
@@ -355,7 +355,7 @@ def _read(identifier: int, raw: bytes) -> Record:
     return Record(identifier, values, moment(int(created)), updated and moment(int(updated)))
 
 
-def _sound(text: str) -> str:
+def _encodable(text: str) -> str:
     """A text that can be written as UTF-8."""
     return text.encode("utf-8", "replace").decode()
 
@@ -363,7 +363,7 @@ def _sound(text: str) -> str:
 AT_ONCE = 500  # generated records
 
 
-def begin(memory: MemoryAccounts, settings: Settings, resources: Iterable[Resource], namespace: Space) -> None:
+def store_accounts(memory: MemoryAccounts, settings: Settings, resources: Iterable[Resource], namespace: Space) -> None:
     """Put all accounts into a store.
 
     Args:
@@ -408,7 +408,7 @@ def beginning(namespace: Space, slot: Place, last: dict[str, int], now: datetime
 
 def load(namespace: Space, number: int, resource: Resource, collection: MemoryCollection) -> None:
     """Put the records of a collection in memory into a place of their own."""
-    list_order = arranged(resource, "", lambda last: last + 1)
+    list_order = list_order_of(resource, "", lambda last: last + 1)
     target = SharedCollection(namespace, Place(number, number, ""), resource.name, list_order, NONE)
     slot_key = namespace.key(str(number), resource.name)
     commands = [["SET", f"{slot_key}:own", "1"]]

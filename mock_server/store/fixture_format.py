@@ -87,25 +87,25 @@ def _schema_of(resource: Resource) -> dict[str, Any]:
         "required": [field.name for field in resource.fields.values() if field.required],
         "additionalProperties": False,
         "properties": {
-            **{name: _shown(schema) for name, schema in properties.items()},
-            **{field.name: _written(field) for field in resource.fields.values() if field.name not in properties},
+            **{name: _read_schema(schema) for name, schema in properties.items()},
+            **{field.name: _form_schema(field) for field in resource.fields.values() if field.name not in properties},
             "id": {"type": "integer", "minimum": 1, "maximum": HIGHEST_ID},
             **times,
         },
     }
 
 
-def _shown(schema: Any) -> dict[str, Any]:
+def _read_schema(schema: Any) -> dict[str, Any]:
     return {name: schema[name] for name in ("type", "pattern", "enum", "description") if name in schema}
 
 
-def _written(field: Field) -> dict[str, Any]:
+def _form_schema(field: Field) -> dict[str, Any]:
     return KINDS[field.kind] | ({"enum": list(field.values)} if field.values else {})
 
 
 def fixture_of(accounts: Accounts, resources: Collection[Resource], uploads: Uploads) -> dict[str, Any]:
     """Accounts, sandboxes aside, as a fixture holds them."""
-    by_key = _named(accounts)
+    by_key = _accounts(accounts)
     clocks = [account.clock.now for account in by_key.values() if isinstance(account.clock, Ticking)]
     return {
         "now": max([accounts.now, *clocks]).strftime(TIME_FORMAT),
@@ -115,7 +115,9 @@ def fixture_of(accounts: Accounts, resources: Collection[Resource], uploads: Upl
 
 def size_of_fixture(accounts: Accounts) -> int:
     """About how many bytes a fixture of the accounts would have, without making it."""
-    collections = [collection for account in _named(accounts).values() for collection in account.collections.values()]
+    collections = [
+        collection for account in _accounts(accounts).values() for collection in account.collections.values()
+    ]
     values = [
         value for collection in collections for record in collection.all_records for value in record.values.values()
     ]
@@ -123,7 +125,7 @@ def size_of_fixture(accounts: Accounts) -> int:
     return texts + sum(value.size * 4 // 3 for value in values if isinstance(value, Upload))
 
 
-def _named(accounts: Accounts) -> dict[str, Account]:
+def _accounts(accounts: Accounts) -> dict[str, Account]:
     return {key: account for key in accounts.keys if (account := accounts.get(key))}
 
 

@@ -33,7 +33,7 @@ def try_client(options: SimpleNamespace, settings: Mapping[str, Any]) -> int:
         SettingsError: if it can't be tried.
     """
     usual = Settings(**settings)
-    vary = _varied(options, usual)
+    vary = _kinds_to_vary(options, usual)
     before = report.read_failures(options.baseline) if options.baseline else None
     folder = options.report_dir and options.report_dir.absolute()  # whatever the command does to this folder
     if folder:
@@ -77,7 +77,7 @@ def _port(options: SimpleNamespace) -> int:
     return port
 
 
-def _varied(options: SimpleNamespace, settings: Settings) -> set[str]:
+def _kinds_to_vary(options: SimpleNamespace, settings: Settings) -> set[str]:
     """What is varied: what is asked for, or whatever the names after --only are.
 
     Raises:

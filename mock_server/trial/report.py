@@ -93,13 +93,13 @@ def text(results: Document) -> str:
     for kind, title in TITLES.items():
         entries = [entry for entry in results["variations"] if entry["kind"] == kind]
         if entries:
-            lines += _counted(entries, title)
+            lines += _summary_lines(entries, title)
     lines += [f"note: {note}" for note in results["notes"]] + results.get("changes", [])
     runs = f"{results['runs']} run{'s' * (results['runs'] != 1)} in {results['seconds']:.0f} s"
     return printable("\n".join([*lines, f"{runs}, stopped {results['stopped']}" if results["stopped"] else runs]))
 
 
-def _counted(entries: list[Entry], title: str) -> Iterator[str]:
+def _summary_lines(entries: list[Entry], title: str) -> Iterator[str]:
     """How many variations of a kind had which result; of defects, those that the client did not notice."""
     counts = Counter(entry["result"] for entry in entries)
     untried = f"; {counts[NOT_TRIED]} were not tried" if counts[NOT_TRIED] else ""
@@ -117,24 +117,24 @@ def _rows(results: Document) -> Iterator[tuple[str, ...]]:
     failed = [entry for entry in results["variations"] if entry["result"] == FAILED]
     for name in dict.fromkeys(entry["name"] for entry in failed if entry["kind"] == OPEN):
         group = [entry for entry in failed if entry["name"] == name]
-        fails = f"fails with {' or '.join(map(_with, group))}"
+        fails = f"fails with {' or '.join(map(_failing_value, group))}"
         choices = {name: group[0]["value"]} | group[0]["together"]
         repeat = " ".join(["mock-server", *(f"--open {point}={value}" for point, value in sorted(choices.items()))])
         first = f"first seen at {group[0]['request']}"
-        yield "your client relies on", f"{name} = {group[0]['usual']}", fails, first, f"{repeat}\n{_said(group[0])}"
+        yield "your client relies on", f"{name} = {group[0]['usual']}", fails, first, f"{repeat}\n{_details(group[0])}"
     for entry in failed:
         for finding in entry["findings"] if entry["kind"] == TROUBLE else ():
-            yield "trouble", entry["what"], finding["what"], finding["request"], _said(entry)
+            yield "trouble", entry["what"], finding["what"], finding["request"], _details(entry)
 
 
-def _said(entry: Entry) -> str:
+def _details(entry: Entry) -> str:
     """The last line that the client printed, and why it failed if that is not its exit status."""
     lines = [line.strip() for line in entry["output"].splitlines() if line.strip()]
     whys = [finding["what"] for finding in entry["findings"] if entry["kind"] == OPEN and ENDLESS in finding["what"]]
     return "\n".join([*whys, *(f"it said: {line[:LONGEST_LINE]}" for line in lines[-1:])])
 
 
-def _with(entry: Entry) -> str:
+def _failing_value(entry: Entry) -> str:
     """The value that a client fails with, and the others without which it does not."""
     other_values = [f"{point} = {value}" for point, value in entry["together"].items()]
     return f"{entry['value']}{' together with ' * bool(other_values)}{' and '.join(other_values)}"

@@ -13,7 +13,7 @@ from mock_server.control import Control
 from mock_server.control.instance import Instance
 from mock_server.errors import REFUSAL
 from mock_server.http.context import KEY
-from mock_server.http.gateway import Site, called
+from mock_server.http.gateway import Site, call_wsgi
 from mock_server.settings import Settings
 
 METHODS = {"list": "GET", "create": "POST", "read": "GET", "update": "POST", "delete": "DELETE"}
@@ -144,5 +144,5 @@ def differing(
 def _answers(wsgi_site: Site, requests: Sequence[Request]) -> Iterator[tuple[Any, ...]]:
     """The answers to requests, one after another; those of the control plane are alike."""
     for request in requests:
-        start, body = called(wsgi_site, request.fresh_environ())
+        start, body = call_wsgi(wsgi_site, request.fresh_environ())
         yield () if request.is_control else (start["status"], start["headers"], b"".join(body))

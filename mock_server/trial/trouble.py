@@ -29,7 +29,7 @@ Changed = tuple[str, str, str]  # the path of a record, a field that somebody el
 Judge = Callable[[Sequence[Entry], Sequence[Entry], Sequence[Changed]], Iterator[Finding]]
 
 
-def _made_twice(entries: Sequence[Entry], usual: Sequence[Entry], *_: object) -> Iterator[Finding]:
+def _duplicate_creates(entries: Sequence[Entry], usual: Sequence[Entry], *_: object) -> Iterator[Finding]:
     """Creates that an account carried out more often than it usually does."""
     before = Counter[str]()
     for (_account, request), count in _creates(usual).items():
@@ -43,7 +43,7 @@ def _creates(entries: Sequence[Entry]) -> Counter[tuple[str, str]]:
     """How often each account carried out each create or update, the same whenever it has the same form."""
     success_statuses = (HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED)
     return Counter(
-        (entry.account, _shown(entry))
+        (entry.account, _request_line(entry))
         for entry in entries
         if entry.method == "POST"
         and not entry.path[-1].isdigit()
@@ -51,7 +51,7 @@ def _creates(entries: Sequence[Entry]) -> Counter[tuple[str, str]]:
     )
 
 
-def _undone(entries: Sequence[Entry], _: Sequence[Entry], changed: Sequence[Changed]) -> Iterator[Finding]:
+def _overwritten_changes(entries: Sequence[Entry], _: Sequence[Entry], changed: Sequence[Changed]) -> Iterator[Finding]:
     """Updates that write a text which somebody else has changed, and the client has not."""
     for path, name, value in changed:
         entry = next((entry for entry in entries if entry.method == "POST" and entry.path == path), None)
@@ -59,22 +59,22 @@ def _undone(entries: Sequence[Entry], _: Sequence[Entry], changed: Sequence[Chan
             yield f'"{name}" was written as it was before somebody else changed it', f"POST {path}"
 
 
-def _too_early(entries: Sequence[Entry], *_: object) -> Iterator[Finding]:
+def _early_retries(entries: Sequence[Entry], *_: object) -> Iterator[Finding]:
     """Requests that did not wait for as long as a 429 asked."""
     retries = [entry for entry in entries if any(remark.rule == CALLS_ON for remark in entry.remarks)]
     if retries:
-        yield f"sent again before Retry-After was over, {_times(len(retries))}", _line(_shown(retries[0]))
+        yield f"sent again before Retry-After was over, {_times(len(retries))}", _line(_request_line(retries[0]))
 
 
-def _again(entries: Sequence[Entry], *_: object) -> Iterator[Finding]:
+def _repeats(entries: Sequence[Entry], *_: object) -> Iterator[Finding]:
     """Requests that were repeated, though they were refused each time."""
-    refusal_counts = Counter((entry.account, _shown(entry)) for entry in entries if entry.forced)
+    refusal_counts = Counter((entry.account, _request_line(entry)) for entry in entries if entry.forced)
     for (_account, request), count in refusal_counts.items():
         if count > MOST_TRIES:
             yield f"sent again while it was refused, {_times(count - 1)}", _line(request)
 
 
-def _shown(entry: Entry) -> str:
+def _request_line(entry: Entry) -> str:
     """A request with its form, the same for requests that are alike."""
     files = {name: [file.name, file.size] for name, file in entry.files.items()}
     form = json.dumps(entry.fields | files, sort_keys=True) if entry.fields or files else ""
@@ -145,21 +145,21 @@ KINDS = {
     "latency": Kind("each answer takes 0.2 s longer", conditions={"latency": 0.2}),
     "slow-body": Kind("each body comes 0.2 s after its head", conditions={"slow-body": 0.2}),
     "lag": Kind("reads show writes 0.5 s late", operations=("create", "update", "delete"), conditions={"lag": 0.5}),
-    "429-retry-after": Kind("429 with Retry-After", RETRY_LATER, seconds=LIMITED, judge=_too_early),
-    "429": Kind("429 without Retry-After, for a second", _answering(429), seconds=LIMITED, judge=_again),
+    "429-retry-after": Kind("429 with Retry-After", RETRY_LATER, seconds=LIMITED, judge=_early_retries),
+    "429": Kind("429 without Retry-After, for a second", _answering(429), seconds=LIMITED, judge=_repeats),
     "500-once": Kind("500, once", _answering(500)),
     "502-once": Kind("502 with an HTML page, once", GATEWAY),
     "503-once": Kind("503, once", _answering(503)),
     "503-three-times": Kind("503, three times", _answering(503), times=3),
     "dropped-connection": Kind("the connection breaks, and nothing is done", Effect(prefer="lost=before")),
-    "lost-create": Kind("a create is done, and its answer lost", LOST, ("create",), judge=_made_twice),
+    "lost-create": Kind("a create is done, and its answer lost", LOST, ("create",), judge=_duplicate_creates),
     "lost-update": Kind("an update is done, and its answer lost", LOST, ("update",)),
     "lost-delete": Kind("a delete is done, and its answer lost", LOST, ("delete",)),
     "deleted-meanwhile": Kind("somebody else deletes the record first", operations=("delete",), somebody=_delete),
     "changed-meanwhile": Kind(
-        "somebody else changes the record first", operations=("update",), somebody=_change, judge=_undone
+        "somebody else changes the record first", operations=("update",), somebody=_change, judge=_overwritten_changes
     ),
-    "expired-key": Kind("the key is refused, from the middle on", _answering(401), is_final=True, judge=_again),
+    "expired-key": Kind("the key is refused, from the middle on", _answering(401), is_final=True, judge=_repeats),
 }
 
 

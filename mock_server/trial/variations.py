@@ -65,14 +65,14 @@ def narrowed(items: Sequence[Item], fails: Callable[[Sequence[Item]], bool]) -> 
     left, passing = list(items), set[Item]()
     while True:
         untried = [item for item in left if item not in passing] or left
-        smallest = _one_of(untried, fails, passing) or _together([], left, fails)
+        smallest = _single_failing(untried, fails, passing) or _minimal_with([], left, fails)
         yield smallest
         left.remove(smallest[-1])
         if not left or not fails(left):
             return
 
 
-def _one_of(items: Sequence[Item], fails: Callable[[Sequence[Item]], bool], passing: set[Item]) -> list[Item]:
+def _single_failing(items: Sequence[Item], fails: Callable[[Sequence[Item]], bool], passing: set[Item]) -> list[Item]:
     """An item that fails by itself, found by halving; none if halving leads to an item that passes."""
     is_tried = False
     while len(items) > 1:
@@ -86,13 +86,13 @@ def _one_of(items: Sequence[Item], fails: Callable[[Sequence[Item]], bool], pass
     return list(items) if is_tried or fails(items) else []
 
 
-def _together(fixed: list[Item], items: list[Item], fails: Callable[[Sequence[Item]], bool]) -> list[Item]:
+def _minimal_with(fixed: list[Item], items: list[Item], fails: Callable[[Sequence[Item]], bool]) -> list[Item]:
     """The fewest of some items that fail with others, which pass without them (QuickXplain, Junker 2004)."""
     if len(items) == 1:
         return items
     first_half, second_half = items[: len(items) // 2], items[len(items) // 2 :]
     if fails([*fixed, *first_half]):
-        return _together(fixed, first_half, fails)
-    needed = _together([*fixed, *first_half], second_half, fails)
-    from_first_half = [] if fails([*fixed, *needed]) else _together([*fixed, *needed], first_half, fails)
+        return _minimal_with(fixed, first_half, fails)
+    needed = _minimal_with([*fixed, *first_half], second_half, fails)
+    from_first_half = [] if fails([*fixed, *needed]) else _minimal_with([*fixed, *needed], first_half, fails)
     return [*from_first_half, *needed]

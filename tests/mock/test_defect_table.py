@@ -8,12 +8,12 @@ from wire import Client, in_process
 from link_management_contract import shipped_contract
 from mock_server import Settings, create_app
 from mock_server.defects import DEFECTS
-from mock_server.defects.means import answers
+from mock_server.defects.means import refuses
 from mock_server.defects.table import by_name, defect
 
 RULES = shipped_contract().rules
 LISTS = RULES["operations.list-answers"]
-ROW = defect("lists-fail", "Each list fails.", answers("list", 500))
+ROW = defect("lists-fail", "Each list fails.", refuses("list", 500))
 
 
 def test_a_name_that_is_given_twice_is_refused() -> None:

@@ -8,8 +8,8 @@ import pytest
 from handmade import CONTRACT, D, S, answer, page, read, record, rows, said, visit
 
 from contract_tests.exchange import OTHER, Exchange, Expect
-from contract_tests.observation import Violation, apart
-from contract_tests.open_points import observed
+from contract_tests.observation import Violation, from_first_difference
+from contract_tests.open_points import observed_choices
 from contract_tests.target.identities import NOBODY
 from contract_tests.verdicts import observe
 
@@ -118,10 +118,10 @@ CHOICES = {
 @pytest.mark.parametrize(("point", "exchanges", "expected"), CHOICES.values(), ids=CHOICES)
 def test_a_choice_is_told_for_what_it_is(point: str, exchanges: list[Exchange], expected: dict[str, int]) -> None:
     refused = [replace(each, judged_as=Expect.REFUSAL) if point == "error-body" else each for each in exchanges]
-    assert observed(refused).get(point) == expected
+    assert observed_choices(refused).get(point) == expected
 
 
 def test_long_texts_are_shown_from_where_they_differ_even_if_one_ends_there() -> None:
     whole = "a" * 100 + "b" * 100
-    assert apart(whole, whole[:100] + "c") == (f'…"{"a" * 20}{"b" * 39}…', f'…"{"a" * 20}c"')
-    assert apart(whole, whole[:64])[1] == f'…"{"a" * 20}"'
+    assert from_first_difference(whole, whole[:100] + "c") == (f'…"{"a" * 20}{"b" * 39}…', f'…"{"a" * 20}c"')
+    assert from_first_difference(whole, whole[:64])[1] == f'…"{"a" * 20}"'

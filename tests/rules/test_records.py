@@ -132,7 +132,9 @@ def test_a_new_record_was_never_updated(exchanges: list[Exchange], expected: str
 )
 def test_an_index_url_that_was_not_given_is_empty(form: dict[str, str], url: str | None, expected: str) -> None:
     creation = Creation(made(7, form), form, frozenset(), 7)
-    evidence = visit(read(record(D, 7, custom_index_url=url)), created_ids={D.name: {7}}, creations={D.name: [creation]})
+    evidence = visit(
+        read(record(D, 7, custom_index_url=url)), created_ids={D.name: {7}}, creations={D.name: [creation]}
+    )
     assert said("representations.custom-index-url-is-empty-when-unset", evidence) == expected
 
 
@@ -178,7 +180,10 @@ def test_what_is_listed_is_what_is_read(exchanges: list[Exchange], expected: str
 def test_a_record_of_the_run_is_shown_with_its_values() -> None:
     exchanges = page(rows(D, 7)), read(record(D, 7, host="ct1x-1z.example.com"))
     assert said(LISTED, visit(*exchanges, created_ids={D.name: {7}}, markers={"ct1x-1z"})) == "V"
-    assert said("representations.color-is-hex", visit(read(record(S, 7, color="red"), S), created_ids={S.name: {7}}), S) == "V"
+    assert (
+        said("representations.color-is-hex", visit(read(record(S, 7, color="red"), S), created_ids={S.name: {7}}), S)
+        == "V"
+    )
 
 
 def test_a_handler_is_not_enabled_by_itself() -> None:

@@ -13,7 +13,7 @@ from contract_tests.exchange import Exchange, Request
 from contract_tests.exploration import Exploration
 from contract_tests.verdicts import VIOLATED
 from mock_server import Settings
-from mock_server.defects.means import Transformation, raw
+from mock_server.defects.means import Transformation, bytes_of
 
 pytestmark = pytest.mark.usefixtures("no_pauses")
 FULL = Settings(fixture="empty", records=28)
@@ -22,7 +22,7 @@ DIGITS = "9" * 10_000
 
 
 def says(pattern: str, text: str, operation: str = "list") -> Transformation:
-    return raw(operation, lambda body: re.sub(pattern, text, body.decode()).encode())
+    return bytes_of(operation, lambda body: re.sub(pattern, text, body.decode()).encode())
 
 
 NUMBERS = {"10^12": str(10**12), "2^64-1": str(2**64 - 1), "negative": "-5", "a float": "28.5", "long": DIGITS}

@@ -19,14 +19,14 @@ from mock_server.defects.means import (
     Call,
     Serve,
     Transformation,
-    answers,
-    asks,
     content,
-    done,
-    knowing,
+    is_carried_out,
+    json_answer,
+    json_by_call,
     record,
+    refuses,
+    replaces,
     rows_of,
-    says,
     sets,
 )
 
@@ -63,9 +63,9 @@ def no_size_is_all(call: Call, serve: Serve) -> Response:
         return serve(call)
     answer = serve(call.asking(results_per_page="1000"))
     body = content(answer)
-    if done(call, answer):
+    if is_carried_out(call, answer):
         body["meta"]["results_per_page"] = body["meta"]["total"]
-    return says(call, answer, body)
+    return json_answer(call, answer, body)
 
 
 def is_basic(call: Call) -> bool:
@@ -76,14 +76,18 @@ FAULTS: dict[str, tuple[str, str, Transformation]] = {
     "datetime is that of the last write": (
         "lifecycle.update-keeps-datetime",
         S,
-        knowing("create update read list", dates_by_the_last_write),
+        json_by_call("create update read list", dates_by_the_last_write),
     ),
     "nobody's update changes another field": ("accounts.strangers-update-nothing", D, touched_by_nobody),
-    "Basic creates": ("accounts.strangers-create-nothing", S, asks("create", lambda call: call.by(OWNER), is_basic)),
+    "Basic creates": (
+        "accounts.strangers-create-nothing",
+        S,
+        replaces("create", lambda call: call.by(OWNER), is_basic),
+    ),
     "an update refuses a type": (
         "forms.optional-fields-are-accepted-on-update",
         N,
-        answers("update", 422, applies=lambda call: call.form.get("type") == "discord"),
+        refuses("update", 422, applies=lambda call: call.form.get("type") == "discord"),
     ),
     "a size of 0 is all": ("pagination.other-sizes-are-not-used", D, no_size_is_all),
 }
@@ -160,7 +164,7 @@ CHOICES: dict[str, tuple[str, Transformation, set[Verdict]]] = {
     "each answer has another colour": (S, record(sets("color", "#a1b2c3"), row=lambda row: row["id"] % 2 == 0), set()),
     "a delete tells that there is no error": (S, tells_of_deletes, set()),
     "a missing record is told with 200 and data": (N, misses_as_jsend, set()),
-    "the key may not delete": (D, answers("delete", 403), {Verdict.INCONCLUSIVE}),
+    "the key may not delete": (D, refuses("delete", 403), {Verdict.INCONCLUSIVE}),
     "ids are written as 12.0": (
         N,
         record(lambda row: row.__setitem__("id", float(row["id"]))),

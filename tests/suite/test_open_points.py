@@ -14,7 +14,7 @@ from walk import RESOURCES, walk
 from wire import Client, in_process
 
 from contract_tests.exploration import Exploration
-from contract_tests.open_points import DETECTORS, observed
+from contract_tests.open_points import DETECTORS, observed_choices
 from contract_tests.survey.probes import probes
 from contract_tests.verdicts import Verdict
 from link_management_contract import shipped_contract
@@ -73,7 +73,7 @@ def sightings(choices: dict[str, str], records: int, explore: Explore = probes) 
     broken = [result.id for of_one in visits for result in of_one.results if result.verdict not in KEPT]
     assert broken == [], f"a mock with {choices} breaks them; the exhaustive tests of this file try each value alone"
     assert list(walked(choices))
-    return observed(exchange for of_one in visits for exchange in of_one.evidences[0].exchanges)
+    return observed_choices(exchange for of_one in visits for exchange in of_one.evidences[0].exchanges)
 
 
 def combined(turn: int, unseen: dict[str, list[str]]) -> dict[str, str]:

@@ -17,7 +17,7 @@ from contract_tests.exchange import Exchange, Request
 from contract_tests.observation import Violation
 from contract_tests.reports import html, results
 from contract_tests.reports.ci import annotations_of, comment, write_junit
-from contract_tests.reports.repro import at_once
+from contract_tests.reports.repro import parallel_lines
 from contract_tests.verdicts import Verdict
 
 FILES = (
@@ -163,9 +163,9 @@ def test_a_script_sends_nothing_at_one_moment_to_a_record_that_it_does_not_creat
     domains = CONTRACT.resources["domains"]
     delete = Exchange(Request("delete", "domains", "DELETE", "/api/domains/7", identifier=7), 1, 200)
     finding = Violation(delete, "one success", "two", exchanges=(delete, delete))
-    (told,) = at_once(finding, {}, domains)
+    (told,) = parallel_lines(finding, {}, domains)
     assert told == "# These requests write to a record that this script does not create, so it sends none of them."
-    sent = "\n".join(at_once(finding, {7: "id_1"}, domains))
+    sent = "\n".join(parallel_lines(finding, {7: "id_1"}, domains))
     assert sent.count("$base/api/domains/$id_1") == 3
     assert "/7" not in sent
 

@@ -27,15 +27,26 @@ from faulty import (
 )
 from werkzeug.wrappers import Response
 
-from contract_tests.comparing import is_same
+from contract_tests.comparing import is_same_value
 from contract_tests.exploration import Exploration
 from contract_tests.masking import OF_A_RUN
 from contract_tests.observation import CONTROL, PAGES
-from contract_tests.open_points import observed, remarks
+from contract_tests.open_points import observed_choices, remarks
 from contract_tests.run import needed
 from contract_tests.verdicts import VIOLATED, Result, Verdict
 from mock_server import Settings
-from mock_server.defects.means import Body, Call, Serve, Transformation, also, changes, drops, form, knowing, rows_of
+from mock_server.defects.means import (
+    Body,
+    Call,
+    Serve,
+    Transformation,
+    changes,
+    drops,
+    form,
+    json_by_call,
+    rows_of,
+    then_do,
+)
 from mock_server.defects.means import record as of_record
 
 pytestmark = pytest.mark.usefixtures("no_pauses")
@@ -56,7 +67,7 @@ def result_of(
 
 @pytest.mark.parametrize("resource", [S, pytest.param(D, marks=FURTHER), pytest.param(N, marks=FURTHER)])
 def test_records_that_go_away_when_the_run_looks_are_the_servers_doing(resource: str) -> None:
-    loses_one = also(
+    loses_one = then_do(
         "list",
         lambda call, _: call.collection.delete(min(record.id for record in call.records)),
         lambda call: call.query.get("results_per_page") == "1000" and is_owner(call),
@@ -72,7 +83,7 @@ def test_a_further_field_that_tells_the_time_is_no_change() -> None:
         for row in rows_of(body):
             row["shown"] = call.memory["count"] = call.memory.get("count", 0) + 1
 
-    results = verdicts(knowing("list read", ticks), D, FULL, EXPLORE).values()
+    results = verdicts(json_by_call("list read", ticks), D, FULL, EXPLORE).values()
     assert [result.id for result in results if result.verdict not in (Verdict.PASS, Verdict.NOT_APPLICABLE)] == []
 
 
@@ -174,7 +185,7 @@ LINKS += [("followed-splash-link", S, "404"), ("followed-splash-link", S, "redir
 @pytest.mark.parametrize(("point", "resource", "value"), LINKS)
 def test_a_page_link_that_leads_nowhere_is_noted_and_no_failure(point: str, resource: str, value: str) -> None:
     first, _, _ = looks(honest, resource, Settings(fixture="empty", records=40, choices={point: value}))
-    assert observed(first.exchanges)[point].most_common(1)[0][0] == value
+    assert observed_choices(first.exchanges)[point].most_common(1)[0][0] == value
     how = "a redirect" if value == "redirected" else value
     *links, sizes = remarks(first.exchanges)
     assert "not really tried" in sizes
@@ -190,7 +201,7 @@ def test_a_page_link_that_leads_nowhere_is_noted_and_no_failure(point: str, reso
 def test_what_becomes_of_a_text_that_an_update_empties_is_seen_and_no_failure(value: str) -> None:
     settings = Settings(fixture="empty", records=40, choices={"cleared-text": value})
     visits, _ = visited(honest, D, settings, EXPLORE)
-    assert list(observed(visits.evidences[0].exchanges)["cleared-text"]) == [value]
+    assert list(observed_choices(visits.evidences[0].exchanges)["cleared-text"]) == [value]
     assert [each.id for each in visits.results if each.verdict in VIOLATED] == []
 
 
@@ -198,7 +209,7 @@ def test_what_becomes_of_a_text_that_an_update_empties_is_seen_and_no_failure(va
 def test_what_becomes_of_another_types_fields_is_seen_and_no_failure(value: str) -> None:
     settings = Settings(fixture="empty", records=40, choices={"other-types-fields": value})
     first, _, _ = looks(honest, N, settings, PROBES)
-    assert list(observed(first.exchanges)["other-types-fields"]) == [value]
+    assert list(observed_choices(first.exchanges)["other-types-fields"]) == [value]
 
 
 FREE_TEXTS: dict[str, Callable[[str], str]] = {
@@ -224,8 +235,8 @@ def test_an_address_that_means_the_same_is_the_same() -> None:
 
 
 def test_a_slash_after_a_bare_host_means_nothing() -> None:
-    assert is_same("custom_index_url", "https://www.example.com/", "https://www.example.com")
-    assert not is_same("custom_index_url", "https://www.example.com/a/", "https://www.example.com/a")
+    assert is_same_value("custom_index_url", "https://www.example.com/", "https://www.example.com")
+    assert not is_same_value("custom_index_url", "https://www.example.com/a/", "https://www.example.com/a")
 
 
 @pytest.mark.parametrize("resource", [S, pytest.param(D, marks=FURTHER), pytest.param(N, marks=FURTHER)])

@@ -12,8 +12,8 @@ import pytest
 from shell import COMMANDS, command, in_process
 
 from contract_tests import cli
-from contract_tests.replayed import marked
-from contract_tests.reports.repro import Script, printed, quoted, script_of
+from contract_tests.replayed import with_markers
+from contract_tests.reports.repro import Script, printf, quoted, script_of
 from contract_tests.run import Options, run
 from contract_tests.shrinking import Shrinking, Shrunk
 from contract_tests.target.target import Limits
@@ -91,7 +91,7 @@ def test_nothing_more_is_created_where_something_could_not_be_removed() -> None:
 
 def test_what_does_not_show_again_keeps_the_requests_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     with MockServer(defects=("update-resets-the-name",)) as server:
-        monkeypatch.setattr("contract_tests.shrinking.judged_again", lambda *_: [])
+        monkeypatch.setattr("contract_tests.shrinking.rejudge", lambda *_: [])
         found = outcome(server, UPDATES)
         assert found.shortest == {}
         assert len(operations(found, UPDATES)) > 4
@@ -133,8 +133,8 @@ def test_nothing_is_fixed_where_the_key_is_refused() -> None:
 
 def test_a_mark_in_capitals_becomes_the_scripts_own_too() -> None:
     assert quoted("CT12X3F-7Z.EXAMPLE.COM or ct12x3f-7z") == "$upper-7Z.EXAMPLE.COM or $mark-7z"
-    assert printed(b"CT12X3F-7Z", "file") == "printf -- '%s' \"$upper-7Z\" > file"
-    assert marked("CT12X3F-7Z, ct12x3f-7z", lambda mark: f"ct5-{mark[-2:]}") == "CT5-7Z, ct5-7z"
+    assert printf(b"CT12X3F-7Z", "file") == "printf -- '%s' \"$upper-7Z\" > file"
+    assert with_markers("CT12X3F-7Z, ct12x3f-7z", lambda mark: f"ct5-{mark[-2:]}") == "CT5-7Z, ct5-7z"
 
 
 def test_who_only_reads_sends_nothing_for_it() -> None:

@@ -20,7 +20,7 @@ from contract_tests.target.target import Timeouts
 from contract_tests.verdicts import Verdict, judge
 from link_management_contract import Rule
 from mock_server import Settings
-from mock_server.defects.means import answers
+from mock_server.defects.means import refuses
 
 SEVERAL_NEEDS = sorted({needed([rule]) for rule in CONTRACT.rules.values()}, key=lambda needs: sorted(map(str, needs)))
 NOT_THERE = ("operations.reads-redirected-within-host", CROWDED)
@@ -81,7 +81,7 @@ def test_a_lag_is_known_until_it_turns_out_to_be_longer() -> None:
 
 def test_a_refused_update_is_not_waited_for(no_pauses: None) -> None:
     lag, handlers = Lag(1.0), CONTRACT.resources["notification-handlers"]
-    visitor = Visitor(FaultyTarget(answers("update", 422), Settings()), handlers, lag=lag)
+    visitor = Visitor(FaultyTarget(refuses("update", 422), Settings()), handlers, lag=lag)
     evidence = visit(visitor, frozenset({Chapter.UPDATING}))
     assert evidence.changes
     assert not lag.has_missed("notification-handlers", "update")
@@ -95,7 +95,7 @@ def test_only_an_update_that_succeeds_and_does_nothing_shows_a_broken_server(
     with monkeypatch.context() as patched:
         patched.setattr(waiting, "PAUSES", (0.0,))
         patched.setattr("contract_tests.target.target.PAUSE", 0.0)
-        target = FaultyTarget(answers("update", status), Settings())
+        target = FaultyTarget(refuses("update", status), Settings())
         visit(Visitor(target, domains, lag=lag), frozenset({Chapter.UPDATING}))
     assert lag.has_missed("domains", "update")
     assert next_wait(monkeypatch, lag) == pytest.approx(wait)
