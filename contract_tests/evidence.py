@@ -70,7 +70,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Watch:
+class RepeatedListing:
     """Lists of the same records in quick succession, then one after a rest; each shows the effect of the one before.
 
     Attributes:
@@ -112,7 +112,7 @@ class Removal:
 
 
 @dataclass(frozen=True)
-class BeforeAfter:
+class ChangePeriod:
     """The collection before and after some writes of the run, with the ids that it made and removed in between."""
 
     event: str
@@ -254,12 +254,12 @@ class Evidence:
     creations: list[Creation] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
     removals: list[Removal] = field(default_factory=list)
-    change_periods: list[BeforeAfter] = field(default_factory=list)
+    change_periods: list[ChangePeriod] = field(default_factory=list)
     paging_scans: list[PagingScan] = field(default_factory=list)
     omissions: list[Omission] = field(default_factory=list)
     splits: list[Split] = field(default_factory=list)
     access_attempts: list[AccessAttempt] = field(default_factory=list)
-    repeated_listings: list[Watch] = field(default_factory=list)
+    repeated_listings: list[RepeatedListing] = field(default_factory=list)
     controls: list[tuple[Listing, Listing]] = field(default_factory=list)
     shaped: list[Change | Creation] = field(default_factory=list)
     rounds: list[Round] = field(default_factory=list)

@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
 
-from contract_tests.multipart import USUAL, Shape
+from contract_tests.multipart import USUAL, FormStyle
 from link_management_contract import Resource
 
 FileContent = tuple[str, bytes, str]
@@ -68,7 +68,7 @@ class Request:
     identifier: int | None = None
     expects: Expect = Expect.SUCCESS
     body: tuple[str, bytes] | None = None
-    form_style: Shape = USUAL
+    form_style: FormStyle = USUAL
 
     @property
     def target(self) -> str:

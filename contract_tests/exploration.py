@@ -81,7 +81,7 @@ class Exploration:
 
     def _random_steps(self, visitor: Visitor, requests: int) -> list[Step]:
         steps: list[Step] = []
-        factory: Any = seed(self.seed)(lambda: Walk(visitor, steps))
+        factory: Any = seed(self.seed)(lambda: RandomWalk(visitor, steps))
         with _DRAWING:
             run_state_machine_as_test(factory, settings=_settings(requests // STEPS + 1, STEPS))
         return steps
@@ -179,7 +179,7 @@ class Generated:
         return form
 
 
-class Walk(RuleBasedStateMachine):
+class RandomWalk(RuleBasedStateMachine):
     """Draws a walk of creates, updates, deletes and reads, with a dict of what each record showed last.
 
     The steps are carried out later, and what they see is for the rules to judge. The next step and its values never

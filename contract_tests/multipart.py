@@ -7,7 +7,7 @@ BOUNDARY = "contract-tests-boundary-7f3a"
 
 
 @dataclass(frozen=True)
-class Shape:
+class FormStyle:
     """How a form is written.
 
     Attributes:
@@ -30,52 +30,52 @@ class Shape:
     chunked: bool = False
 
 
-USUAL = Shape("this suite")
+USUAL = FormStyle("this suite")
 SHAPES = (
-    Shape(
+    FormStyle(
         "a browser",
         "----WebKitFormBoundary7MA4YWxkTrZu0gW",
         files_first=True,
         file_name="Größe %221%22 (2).png",
     ),
-    Shape("curl", "------------------------d74496d66958873eXyZ012"),
-    Shape("Go", "5f1a8c3e7b9d2460f1e3c5a79b8d6e4f0123456789abcdef0123456789ab"),
-    Shape(
+    FormStyle("curl", "------------------------d74496d66958873eXyZ012"),
+    FormStyle("Go", "5f1a8c3e7b9d2460f1e3c5a79b8d6e4f0123456789abcdef0123456789ab"),
+    FormStyle(
         "Java's mail library",
         "----=_Part_0_1163531159.1286877045",
         quoted=True,
         headers=("Content-Type: text/plain; charset=UTF-8", "Content-Transfer-Encoding: 8bit"),
     ),
-    Shape("OkHttp", "3f2b8c1e-7d94-4a6b-9c0d-5e1f2a3b4c5d", headers=("Content-Length: LENGTH",)),
-    Shape("undici", "----formdata-undici-061840329715", files_first=True, end=""),
+    FormStyle("OkHttp", "3f2b8c1e-7d94-4a6b-9c0d-5e1f2a3b4c5d", headers=("Content-Length: LENGTH",)),
+    FormStyle("undici", "----formdata-undici-061840329715", files_first=True, end=""),
 )
 UNUSUAL = (  # shapes that RFC 2046 allows and no client is known to send
-    Shape("only RFC 2046 allows the comma in its boundary; no client", "contract,tests,7f3a", quoted=True),
-    Shape("only RFC 2046 allows a boundary of 70 characters; no client", "----=_+." + "b" * 62, quoted=True),
+    FormStyle("only RFC 2046 allows the comma in its boundary; no client", "contract,tests,7f3a", quoted=True),
+    FormStyle("only RFC 2046 allows a boundary of 70 characters; no client", "----=_+." + "b" * 62, quoted=True),
 )
-STREAMED = Shape("a client that does not know its length beforehand", chunked=True)
-NOTHING_CHOSEN = Shape("a browser in which no file was chosen", file_name="", files_first=True)
+STREAMED = FormStyle("a client that does not know its length beforehand", chunked=True)
+NOTHING_CHOSEN = FormStyle("a browser in which no file was chosen", file_name="", files_first=True)
 
 
-def encode(form: Mapping[str, str | tuple[str, bytes, str]], style: Shape = USUAL) -> tuple[bytes, str]:
+def encode(form: Mapping[str, str | tuple[str, bytes, str]], style: FormStyle = USUAL) -> tuple[bytes, str]:
     """The body of a form, and its media type."""
     fields = sorted(form.items(), key=lambda field: isinstance(field[1], str)) if style.files_first else form.items()
     parts = [b"--%b\r\n%b\r\n" % (style.boundary.encode(), _part(name, value, style)) for name, value in fields]
     return b"".join(parts) + f"--{style.boundary}--{style.end}".encode(), media_type_of(style)
 
 
-def media_type_of(style: Shape) -> str:
+def media_type_of(style: FormStyle) -> str:
     boundary = f'"{style.boundary}"' if style.quoted else style.boundary
     return f"multipart/form-data; boundary={boundary}"
 
 
-def _part(name: str, value: str | tuple[str, bytes, str], style: Shape) -> bytes:
+def _part(name: str, value: str | tuple[str, bytes, str], style: FormStyle) -> bytes:
     content = value.encode() if isinstance(value, str) else value[1] if style.file_name != "" else b""
     head = "\r\n".join(_head(name, value, style)).replace("LENGTH", str(len(content)))
     return b"%b\r\n\r\n%b" % (head.encode(), content)
 
 
-def _head(name: str, value: str | tuple[str, bytes, str], style: Shape) -> Iterator[str]:
+def _head(name: str, value: str | tuple[str, bytes, str], style: FormStyle) -> Iterator[str]:
     disposition = f'Content-Disposition: form-data; name="{name}"'
     if isinstance(value, str):
         yield disposition

@@ -112,7 +112,7 @@ def rule(rule_id: str, *arguments: Any, needs: Chapters) -> Callable[[Judge], Ju
 
 
 @dataclass(frozen=True)
-class Like:
+class Matcher:
     """What a value has to be like, in words, and the test of it."""
 
     words: str
@@ -124,8 +124,8 @@ class _Missing:
 
 
 MISSING = _Missing()
-STRING = Like("a string", lambda value: isinstance(value, str))
-OBJECT = Like("an object", lambda value: isinstance(value, dict))
+STRING = Matcher("a string", lambda value: isinstance(value, str))
+OBJECT = Matcher("an object", lambda value: isinstance(value, dict))
 
 
 def decide(exchange: Exchange, holds: bool, expected: str, received: str, at: str = "") -> Observation:  # noqa: FBT001
@@ -167,13 +167,13 @@ def expect_field(  # noqa: PLR0913 - all of a comparison
 
 def _matches(value: Any, required: Any) -> bool:
     """Whether there is a value, and it is the wanted one, or like that."""
-    return value is not MISSING and (required.test(value) if isinstance(required, Like) else bool(value == required))
+    return value is not MISSING and (required.test(value) if isinstance(required, Matcher) else bool(value == required))
 
 
 def _differing(  # noqa: PLR0913, PLR0917 - all of a comparison
     exchange: Exchange, title: str, at: str, value: Any, required: Any, note: str, reason: str, *, verbatim: bool
 ) -> Violation:
-    description = required.words if isinstance(required, Like) else format_value(required, verbatim=verbatim)
+    description = required.words if isinstance(required, Matcher) else format_value(required, verbatim=verbatim)
     expected = f"{title}: {description}{reason and f', {reason}'}"
     return Violation(exchange, expected, f"{title}: {format_value(value, verbatim=verbatim)}{note}", at)
 

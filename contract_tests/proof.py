@@ -155,7 +155,7 @@ def exit_status(repro_script: Script, base_url: str) -> int:
 
 
 @dataclass(frozen=True)
-class Trial:
+class ServerSetup:
     """A server to be judged: the mock with some switches.
 
     Attributes:
@@ -182,7 +182,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Judged:
+class Judgement:
     """What a run found in a trial's server.
 
     Attributes:
@@ -195,7 +195,7 @@ class Judged:
         scripted: whether the script of a finding shows it, and nothing on a server without the defect.
     """
 
-    server: Trial
+    server: ServerSetup
     fell: frozenset[str]
     suspected: frozenset[str]
     undecided: tuple[str, ...]
@@ -210,7 +210,7 @@ class Row:
     """A line of the kill matrix: a defect, the results of all its trials, and what its rule implies."""
 
     defect: Defect
-    judgements: tuple[Judged, ...]
+    judgements: tuple[Judgement, ...]
     implied: frozenset[str] = frozenset()
 
     @property
@@ -257,8 +257,8 @@ class Proof:
     """
 
     rows: tuple[Row, ...]
-    right: tuple[Judged, ...]
-    hostile: tuple[Judged, ...]
+    right: tuple[Judgement, ...]
+    hostile: tuple[Judgement, ...]
     seconds: float
     unshown: tuple[str, ...] = ()
 
@@ -267,7 +267,7 @@ class Proof:
         cls,
         rules: Mapping[str, Rule],
         defects: Mapping[str, Defect],
-        judgements: Iterable[Judged],
+        judgements: Iterable[Judgement],
         *,
         complete: bool = False,
     ) -> Self:
@@ -315,7 +315,7 @@ def _unshown(rules: Iterable[Rule], rows: Sequence[Row]) -> Iterator[str]:
                 yield f"openapi.yaml: no server that breaks {rule.id} was seen to break {implied}, which it implies"
 
 
-def trials_of(defect: Defect, contract: Contract, seeds: Iterable[int]) -> list[Trial]:
+def trials_of(defect: Defect, contract: Contract, seeds: Iterable[int]) -> list[ServerSetup]:
     """A trial for each seed; they take turns with the resources that a defect affects.
 
     The first goes through a whole visit; the others at first only through the chapters that the rule, and what it
@@ -325,7 +325,7 @@ def trials_of(defect: Defect, contract: Contract, seeds: Iterable[int]) -> list[
     resources, overlaps = defect.resources or rule.resources, rule.decided_by == "round"
     chapters = needed([rule, *map(contract.rules.__getitem__, rule.implies)]) - CONTROL
     return [
-        Trial(
+        ServerSetup(
             defect.name,
             seed,
             switches(seed) | {"records": max(ENOUGH, RECORDS[seed % len(RECORDS)]), "defects": [defect.name]},
@@ -340,16 +340,16 @@ def trials_of(defect: Defect, contract: Contract, seeds: Iterable[int]) -> list[
     ]
 
 
-def greased(seed: int, resources: Sequence[str]) -> Trial:
+def greased(seed: int, resources: Sequence[str]) -> ServerSetup:
     """A trial of a correct server with any choices; a sixth is explored, and another gets requests that overlap."""
     explore, overlap = EXPLORE if seed % 6 == 0 else 0, int(seed % 6 == 3)  # noqa: PLR2004 - any other sixth
-    return Trial("", seed, switches(seed), tuple(resources), explore=explore, overlap=overlap)
+    return ServerSetup("", seed, switches(seed), tuple(resources), explore=explore, overlap=overlap)
 
 
-def hostile(name: str, amount: float, seed: int, resources: Sequence[str]) -> Trial:
+def hostile(name: str, amount: float, seed: int, resources: Sequence[str]) -> ServerSetup:
     """A trial of a correct server under a condition."""
     server_switches = switches(seed) | {"conditions": {name: amount}}
-    return Trial(name, seed, server_switches, tuple(resources), overlap=1, may_be_undecided=True)
+    return ServerSetup(name, seed, server_switches, tuple(resources), overlap=1, may_be_undecided=True)
 
 
 def switches(seed: int) -> dict[str, Any]:
@@ -357,7 +357,7 @@ def switches(seed: int) -> dict[str, Any]:
     return {"fixture": "empty", "records": RECORDS[seed % len(RECORDS)], "grease": seed or None}
 
 
-def judge(contract: Contract, base_url: str, server: Trial) -> Judged:
+def judge(contract: Contract, base_url: str, server: ServerSetup) -> Judgement:
     """Judge a trial's server, in a whole visit with exploration if less does not show its defect."""
     chapters = set[str]()
     attempts = [server, replace(server, chapters=EVERY, explore=EXPLORE)] if server.rule else [server]
@@ -369,7 +369,7 @@ def judge(contract: Contract, base_url: str, server: Trial) -> Judged:
             break
     numbers = [finding.exchange.number for result in failing for finding in result.findings]
     undecided = [result for result in outcome.results if result.verdict is Verdict.INCONCLUSIVE]
-    return Judged(
+    return Judgement(
         server,
         frozenset(result.rule.id for result in violated),
         frozenset(result.rule.id for result in outcome.results if result.findings),
@@ -381,7 +381,7 @@ def judge(contract: Contract, base_url: str, server: Trial) -> Judged:
     )
 
 
-def run_suite(contract: Contract, base_url: str, server: Trial, progress: Progress = lambda *_: None) -> Outcome:
+def run_suite(contract: Contract, base_url: str, server: ServerSetup, progress: Progress = lambda *_: None) -> Outcome:
     """Run the suite on a trial's server, as `run` does by default but for what the trial says."""
     reset(base_url, **server.switches)
     limits = Limits() if "conditions" in server.switches else Limits(lag=0)

@@ -7,8 +7,8 @@ import contract_tests.overlap.rules
 import contract_tests.rules  # noqa: F401 - both register their rules
 from contract_tests.evidence import (
     AccessAttempt,
-    BeforeAfter,
     Change,
+    ChangePeriod,
     Creation,
     Evidence,
     Listing,
@@ -102,7 +102,7 @@ class _Replay:
         )
         self._evidence.access_attempts.append(attempt)
 
-    def _periods(self) -> Iterator[BeforeAfter]:
+    def _periods(self) -> Iterator[ChangePeriod]:
         """The listings around each stretch of writes, once for each operation in it."""
         for before, after in zip([NOTHING, *self._listings], self._listings, strict=False):
             start, end = _last(before), after.pages[0].exchange.number
@@ -119,7 +119,7 @@ class _Replay:
             }
             created, changed, removed = (ids[operation] for operation in ("create", "update", "delete"))
             for operation in [operation for operation in WRITES if ids[operation]]:
-                yield BeforeAfter(operation, before, after, created - removed, removed - created, changed)
+                yield ChangePeriod(operation, before, after, created - removed, removed - created, changed)
 
     def _scans(self) -> Iterator[PagingScan]:
         """Pages between two listings, while the account writes nothing."""

@@ -22,8 +22,8 @@ from contract_tests.masking import Masking
 from contract_tests.observation import CONTROL, DECISIONS, EVERY, Chapters, Violation
 from contract_tests.open_points import remarks
 from contract_tests.overlap.survey import overlap
-from contract_tests.shrinking import Shrinking, Shrunk
-from contract_tests.survey.visit import Further, Step, visit
+from contract_tests.shrinking import ShortestSteps, Shrinking
+from contract_tests.survey.visit import ExtraSteps, Step, visit
 from contract_tests.survey.visitor import Lag, Visitor
 from contract_tests.target.connection import Connection, is_loopback
 from contract_tests.target.identities import WRONG, identities
@@ -252,7 +252,7 @@ class Run:
         self._lock = Lock()
         self._started = time.time()
         self._next_look = time.monotonic() + SECONDS_BETWEEN
-        self._shortest: dict[str, tuple[str, Shrunk]] = {}
+        self._shortest: dict[str, tuple[str, ShortestSteps]] = {}
         self._lag = Lag(options.limits.lag / Limits.lag)
         chosen_rules = selected(contract, options)
         by_resource = {
@@ -326,8 +326,8 @@ class Run:
                 rule: (resource, shortest) for rule, shortest in shrinking.shrink(findings, exchanges, budget).items()
             }
 
-    def _first_plan(self, visits: Visits) -> tuple[Chapters, list[Further]]:
-        options, extra_steps = self._options, list[Further]()
+    def _first_plan(self, visits: Visits) -> tuple[Chapters, list[ExtraSteps]]:
+        options, extra_steps = self._options, list[ExtraSteps]()
         if options.explore:
             extra_steps.append(self._explore)
         if options.overlap and any(rule.decided_by == "round" for rule in visits.rules):

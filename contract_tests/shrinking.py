@@ -20,7 +20,7 @@ LEAST = 12  # requests that are worth trying for a finding
 
 
 @dataclass(frozen=True)
-class Shrunk:
+class ShortestSteps:
     """The fewest requests that were found to show a finding, as they were sent, and what they show."""
 
     finding: Violation
@@ -43,7 +43,7 @@ class Shrinking:
 
     def shrink(
         self, findings: Sequence[tuple[Rule, Violation]], exchanges: Sequence[Exchange], max_requests: int
-    ) -> dict[str, Shrunk]:
+    ) -> dict[str, ShortestSteps]:
         """The fewest requests for findings, by the ids of their rules; those that do not show again are left out.
 
         Args:
@@ -51,7 +51,7 @@ class Shrinking:
             exchanges: those of the run.
             max_requests: how many requests may be sent, clean-up and one more try of each aside.
         """
-        shortest_by_rule, target = dict[str, Shrunk](), self._visitor.target
+        shortest_by_rule, target = dict[str, ShortestSteps](), self._visitor.target
         end = target.request_count + max_requests
         try:
             for number, (rule, finding) in enumerate(findings):
@@ -78,9 +78,9 @@ class Shrinking:
             if listing and listing.complete and identifier not in listing.ids:
                 self._visitor.target.ledger.forget(entry)
 
-    def _smaller(self, rule: Rule, finding: Violation, steps: list[Exchange], end: int) -> Iterator[Shrunk]:
+    def _smaller(self, rule: Rule, finding: Violation, steps: list[Exchange], end: int) -> Iterator[ShortestSteps]:
         """Ever fewer requests that show a finding."""
-        tried_steps, shortest = list[Sequence[Exchange]](), Shrunk(finding, ())
+        tried_steps, shortest = list[Sequence[Exchange]](), ShortestSteps(finding, ())
 
         def shows(attempt: Sequence[Exchange]) -> bool:
             nonlocal shortest
@@ -109,7 +109,7 @@ class Shrinking:
 
     def _try(
         self, rule: Rule, finding: Violation, attempt: Sequence[Exchange], steps: Sequence[Exchange]
-    ) -> Shrunk | None:
+    ) -> ShortestSteps | None:
         """Send some of the steps to a finding, and see whether they show it."""
         resource = self._visitor.resource
         before = len(self._visitor.target.ledger.entries)
@@ -124,7 +124,7 @@ class Shrinking:
         base_url = self._visitor.target.base_url
         for observation in rejudge(rule, resource, base_url, exchanges, self._public_base_url):
             if isinstance(observation, Violation) and _is_same_finding(observation, finding):
-                return Shrunk(observation, tuple(exchanges))
+                return ShortestSteps(observation, tuple(exchanges))
         return None
 
     def _delete(self, before: int) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from urllib3 import HTTPHeaderDict
 
 from contract_tests.exchange import METHODS, Exchange, Expect, FormValue, Request
-from contract_tests.multipart import USUAL, Shape
+from contract_tests.multipart import USUAL, FormStyle
 from contract_tests.observation import NotApplicable, Satisfied, Undecided, Violation
 from contract_tests.replayed import rejudge, with_markers
 from contract_tests.target.target import REDIRECTS
@@ -132,5 +132,5 @@ def _request(step: Mapping[str, Any], resource: Resource, target: str, marker: s
         int(last) if last.isdecimal() else None,
         Expect(step["expects"]),
         body=body and (body[0], with_script_marker(body[1]).encode("latin-1")),
-        form_style=Shape(**style) if style else USUAL,
+        form_style=FormStyle(**style) if style else USUAL,
     )

@@ -15,7 +15,7 @@ from contract_tests.exchange import Exchange
 from contract_tests.masking import Masking
 from contract_tests.observation import DECISIONS, NotApplicable, Observation, Satisfied, Undecided, Violation
 from contract_tests.open_points import observed_choices
-from contract_tests.shrinking import Shrunk
+from contract_tests.shrinking import ShortestSteps
 from contract_tests.target.ledger import Entry
 from link_management_contract import Rule
 
@@ -104,7 +104,7 @@ class Outcome:
     stale: tuple[str, ...] = ()
     interrupted: bool = False
     public_base_url: str | None = None
-    shortest: Mapping[str, tuple[str, Shrunk]] = field(default_factory=dict)
+    shortest: Mapping[str, tuple[str, ShortestSteps]] = field(default_factory=dict)
     masking: Masking = field(default_factory=lambda: Masking.of({}, []))
 
     @property

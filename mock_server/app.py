@@ -18,7 +18,7 @@ from link_management_contract import Contract, shipped_contract
 from mock_server.api.forms import Forms
 from mock_server.api.operations import Service, create_blueprint, create_elsewhere
 from mock_server.api.representations import ErrorPages, Paging, Representations
-from mock_server.choices import Choices, Grease, Voice
+from mock_server.choices import Choices, Grease, JsonVariation
 from mock_server.client_contract import client_contract
 from mock_server.defects import defects_named, needs
 from mock_server.documents import write_document
@@ -26,14 +26,14 @@ from mock_server.effects import conditions
 from mock_server.effects.layer import EffectLayer
 from mock_server.errors import REFUSAL, SettingsError
 from mock_server.extension import extend
-from mock_server.forwarding.front import Front
+from mock_server.forwarding.front import ForwardMarker
 from mock_server.http.cors import Cors, KnownHosts
 from mock_server.journal.recorder import Recorder, Recording
 from mock_server.settings import Deployment, Settings
 from mock_server.shared.accounts import SharedAccounts
 from mock_server.shared.collection import store_accounts
 from mock_server.shared.journal import SharedUploads
-from mock_server.shared.store import Space
+from mock_server.shared.store import Namespace
 from mock_server.store.accounts import MemoryAccounts
 from mock_server.store.fixtures import FixtureReader
 from mock_server.store.protocols import Accounts
@@ -156,7 +156,7 @@ def create_app(
     settings: Settings | None = None,
     before: Service | None = None,
     recording: Recording | None = None,
-    namespace: Space | None = None,
+    namespace: Namespace | None = None,
 ) -> Flask:
     """A mock server as a WSGI application.
 
@@ -218,19 +218,19 @@ def _add_contract(app: Flask, service: Service) -> None:
 def _in_front(app: Flask, service: Service, deployment: Deployment) -> Flask:
     """An application that notes which requests are to be forwarded, and answers with the contract itself."""
     settings, own_paths = service.settings, [rule.rule for rule in app.url_map.iter_rules()]
-    forward_marker: WSGIApplication = Front(app.wsgi_app, deployment, settings.base_path, own_paths)
+    forward_marker: WSGIApplication = ForwardMarker(app.wsgi_app, deployment, settings.base_path, own_paths)
     forward_marker = EffectLayer(forward_marker, app.url_map, service, conditions=settings.conditions)
     app.wsgi_app = _cors(settings)(forward_marker)  # type: ignore[assignment, method-assign]
     return app
 
 
-def _service(settings: Settings, before: Service | None, namespace: Space | None) -> Service:
+def _service(settings: Settings, before: Service | None, namespace: Namespace | None) -> Service:
     """What the operations work with."""
     contract = contract_of(settings)
     chosen_values = {**settings.choices, **needs(defects_named(settings.defects), settings.choices)}
     choices = Choices(contract.open_points, chosen_values, settings.grease)
     new_records = NewRecords(choices, settings.seed)
-    representations = Representations(choices, None if settings.grease is None else Voice(settings.grease))
+    representations = Representations(choices, None if settings.grease is None else JsonVariation(settings.grease))
     uploads = before.forms.uploads if before else SharedUploads(namespace) if namespace else Uploads()
     reader = FixtureReader(contract.resources.values(), new_records, uploads)
     return Service(
@@ -252,7 +252,7 @@ def _accounts(  # noqa: PLR0913, PLR0917 - what either kind needs
     choices: Choices,
     reader: FixtureReader,
     before: Accounts | None,
-    namespace: Space | None,
+    namespace: Namespace | None,
 ) -> Accounts:
     """The accounts, in memory or in a space; what a new space begins with is read into memory first."""
     if not namespace:

@@ -71,7 +71,7 @@ def ticking(start: datetime, seed: int | None) -> Ticking:
     return Ticking(start, lambda: timedelta(seconds=rng.choice((0, 1, 1, 1, 1, 1, 1, rng.randrange(1, LONGEST_GAP)))))
 
 
-class Voice:
+class JsonVariation:
     """Reorders the keys of each answer and rewords errors, differently each time.
 
     Args:

@@ -25,7 +25,7 @@ from mock_server.defects import DEFECTS
 from mock_server.documents import write_document
 from mock_server.effects.conditions import CONDITIONS
 from mock_server.errors import SettingsError, shown_url
-from mock_server.forwarding.sightings import Sightings
+from mock_server.forwarding.sightings import FixtureRecording
 from mock_server.server import MockServer
 from mock_server.settings import SANDBOX_PREFIX, Deployment
 from mock_server.store.fixture_format import beginning, fixture_schema
@@ -162,7 +162,7 @@ def _private(path: str, flags: int) -> int:
     return descriptor
 
 
-def recorded(file: Path, recording: Sightings, *, verbatim: bool) -> tuple[str, bool]:
+def recorded(file: Path, recording: FixtureRecording, *, verbatim: bool) -> tuple[str, bool]:
     """Write what a deployment has shown as a fixture; what is said of it, and whether it could be written."""
     counts = [
         f"  {account}, {resource}: {count} of {total} records" for account, resource, count, total in recording.counts

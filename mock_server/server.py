@@ -31,7 +31,7 @@ from granian.server.mt import MTServer
 from mock_server.control import Control, is_loopback
 from mock_server.control.instance import Instance
 from mock_server.errors import SettingsError
-from mock_server.http.gateway import Gateway, Site
+from mock_server.http.gateway import Gateway, WsgiSite
 from mock_server.settings import Settings
 
 BACKLOG = 1024
@@ -103,7 +103,7 @@ class MockServer:
         control_origins: Sequence[str] = (),
         tls: tuple[Path, Path] | None = None,
         listener: socket.socket | None = None,
-        around: Callable[[Site], Site] = lambda wsgi_site: wsgi_site,
+        around: Callable[[WsgiSite], WsgiSite] = lambda wsgi_site: wsgi_site,
         **settings: Any,
     ) -> None:
         self.settings = Settings(**settings)
@@ -176,7 +176,7 @@ def _is_the_same(url: str, address: tuple[str, int]) -> bool:
     return is_loopback(parts.hostname or "") and parts.port == address[1]
 
 
-def _gateway(wsgi_site: Site, running: Instance, token: str | None) -> Gateway:
+def _gateway(wsgi_site: WsgiSite, running: Instance, token: str | None) -> Gateway:
     """The gateway of a mock, or of a server in front of a deployment."""
     deployment = running.settings.deployment
     if deployment is None:

@@ -13,7 +13,7 @@ from rich.table import Table
 from contract_tests.errors import BROKEN, FAILED, UsageError
 from contract_tests.masking import printable_values
 from contract_tests.reports import results
-from contract_tests.reports.terminal import Screen
+from contract_tests.reports.terminal import TerminalConsole
 from contract_tests.screen import complain, say
 from contract_tests.verdicts import Verdict
 from link_management_contract import Contract
@@ -38,7 +38,7 @@ def compare_command(_: Contract, options: SimpleNamespace) -> int:
         raise UsageError(f"two runs are compared, and {len(paths)} given; give two, or one and --baseline")
     runs = [read(path) for path in paths]
     compared = comparison([str(path) for path in paths], runs)
-    _show(compared, Screen(), include_equal=options.all)
+    _show(compared, TerminalConsole(), include_equal=options.all)
     regression = Regression.of(*runs)
     if options.baseline:
         say("\n".join(["", *regression.lines]))

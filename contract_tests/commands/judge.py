@@ -30,7 +30,7 @@ def judge_command(contract: Contract, options: SimpleNamespace) -> int:
         raise NothingSelectedError(f"none of the {recording.count} exchanges in {options.file} belongs to this API{at}")
     outcome = outcome_of(contract, recording, strict=options.strict, public_base_url=options.public_base_url)
     say(f"{len(recording.exchanges)} of {recording.count} exchanges are with {recording.base_url}\n")
-    terminal.show(results.as_dict(outcome), terminal.Screen(), verbose=options.verbose)
+    terminal.show(results.as_dict(outcome), terminal.TerminalConsole(), verbose=options.verbose)
     return outcome.status
 
 

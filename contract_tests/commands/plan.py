@@ -24,7 +24,7 @@ RESERVED = re.compile(r"[^\s\"'<>]*example\.com[^\s\"'<>]*")
 
 
 @dataclass(frozen=True)
-class Rehearsal:
+class TrialRun:
     """What a run sent: requests by chapter, records created by resource, the exchanges."""
 
     chapters: Counter[str]
@@ -49,7 +49,7 @@ def show(contract: Contract, options: Options, console: Console) -> None:
         console.print(Text("\n".join(f"  {address}" for address in sorted(set(_addresses(trial_runs))))))
 
 
-def _rehearse(contract: Contract, options: Options, base_url: str, records: int) -> Rehearsal:
+def _rehearse(contract: Contract, options: Options, base_url: str, records: int) -> TrialRun:
     reset(base_url, fixture="empty", records=records)
     trial_options = replace(
         options,
@@ -70,7 +70,7 @@ def _rehearse(contract: Contract, options: Options, base_url: str, records: int)
     for (chapter, start), end in zip(starts, ends, strict=True):
         chapters[chapter.partition(": ")[2] or FIRST] += end - start
     created = Counter(entry.resource for entry in ledger.entries if entry.identifier is not None)
-    return Rehearsal(chapters, created, outcome.exchanges)
+    return TrialRun(chapters, created, outcome.exchanges)
 
 
 def _table(title: str) -> Table:
@@ -81,7 +81,7 @@ def _table(title: str) -> Table:
     return table
 
 
-def _requests(trial_runs: list[Rehearsal], options: Options) -> Table:
+def _requests(trial_runs: list[TrialRun], options: Options) -> Table:
     table = _table("chapter")
     for chapter in trial_runs[0].chapters | trial_runs[1].chapters:
         table.add_row(f"  {chapter}", *(str(trial_run.chapters[chapter]) for trial_run in trial_runs))
@@ -93,14 +93,14 @@ def _requests(trial_runs: list[Rehearsal], options: Options) -> Table:
     return table
 
 
-def _records(trial_runs: list[Rehearsal]) -> Table:
+def _records(trial_runs: list[TrialRun]) -> Table:
     table = _table("records created")
     for resource in trial_runs[0].created | trial_runs[1].created:
         table.add_row(f"  {resource}", *(str(trial_run.created[resource]) for trial_run in trial_runs))
     return table
 
 
-def _addresses(trial_runs: list[Rehearsal]) -> Iterator[str]:
+def _addresses(trial_runs: list[TrialRun]) -> Iterator[str]:
     forms = (exchange.request.form or {} for trial_run in trial_runs for exchange in trial_run.exchanges)
     for text in (text for form in forms for text in form.values() if isinstance(text, str)):
         yield from (NAME.sub("ct…", address)[:LONGEST] for address in RESERVED.findall(text))

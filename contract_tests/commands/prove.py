@@ -25,10 +25,10 @@ from contract_tests.commands.run import Interrupts
 from contract_tests.errors import BROKEN, StoppedError, UsageError
 from contract_tests.proof import (
     Defect,
-    Judged,
+    Judgement,
     Proof,
     Row,
-    Trial,
+    ServerSetup,
     conditions,
     defects,
     greased,
@@ -37,7 +37,7 @@ from contract_tests.proof import (
     serving,
     trials_of,
 )
-from contract_tests.reports.terminal import Screen
+from contract_tests.reports.terminal import TerminalConsole
 from contract_tests.screen import complain
 from link_management_contract import Contract, shipped_contract
 
@@ -71,13 +71,13 @@ def prove_command(contract: Contract, options: SimpleNamespace) -> int:
         servers = _servers_to_judge(contract, options, defects_by_name, conditions(base_urls[0]))
         judgements = _with_progress(_judge_all(base_urls, servers), len(servers))
         proof = Proof.of(contract.rules, defects_by_name, judgements, complete=is_complete)
-    show(proof, Screen(), by_defect=bool(options.defect))
+    show(proof, TerminalConsole(), by_defect=bool(options.defect))
     return _write(proof, options) or int(bool(proof.failures))
 
 
 def _servers_to_judge(
     contract: Contract, options: SimpleNamespace, defects_by_name: dict[str, Defect], amounts_of: dict[str, list[float]]
-) -> list[Trial]:
+) -> list[ServerSetup]:
     unknown = [name for name in options.defect if name not in defects_by_name]
     if unknown:
         similar = get_close_matches(unknown[0], defects_by_name, n=3, cutoff=0.5)
@@ -101,7 +101,7 @@ def _servers_to_judge(
     return _interleave(hostile_servers, [*correct, *faulty])
 
 
-def _interleave(slow_servers: list[Trial], servers: list[Trial]) -> list[Trial]:
+def _interleave(slow_servers: list[ServerSetup], servers: list[ServerSetup]) -> list[ServerSetup]:
     """Spread the few trials, most of which wait, over the first half of the many."""
     mixed = list(servers)
     for number, server in enumerate(slow_servers):
@@ -109,7 +109,7 @@ def _interleave(slow_servers: list[Trial], servers: list[Trial]) -> list[Trial]:
     return mixed
 
 
-def _judge_all(base_urls: Sequence[str], servers: Sequence[Trial]) -> Iterator[Judged]:
+def _judge_all(base_urls: Sequence[str], servers: Sequence[ServerSetup]) -> Iterator[Judgement]:
     """Judge all trials in worker processes, each of which has its own mock."""
     context = get_context("spawn")
     tasks, results = context.Queue(), context.Queue()
@@ -122,7 +122,7 @@ def _judge_all(base_urls: Sequence[str], servers: Sequence[Trial]) -> Iterator[J
             yield _next(results, workers)
 
 
-def _next(results: Any, workers: Sequence[BaseProcess]) -> Judged:
+def _next(results: Any, workers: Sequence[BaseProcess]) -> Judgement:
     """What a worker comes to next.
 
     Raises:
@@ -131,7 +131,7 @@ def _next(results: Any, workers: Sequence[BaseProcess]) -> Judged:
     """
     while True:
         with suppress(Empty):
-            answer: Judged | RuntimeError = results.get(timeout=SECONDS_BETWEEN)
+            answer: Judgement | RuntimeError = results.get(timeout=SECONDS_BETWEEN)
             if isinstance(answer, RuntimeError):
                 raise answer
             return answer
@@ -187,7 +187,7 @@ def _work(base_url: str, tasks: Any, results: Any) -> None:
             results.put(RuntimeError(f"{error!r} {error.__notes__[0]}"))
 
 
-def _with_progress(judgements: Iterator[Judged], total: int) -> Iterator[Judged]:
+def _with_progress(judgements: Iterator[Judgement], total: int) -> Iterator[Judgement]:
     """Yield what was judged, and show how far that is: continuously on a terminal, elsewhere a line now and then."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console, started = Console(stderr=True), time.monotonic()
@@ -272,7 +272,7 @@ def as_dict(proof: Proof) -> dict[str, Any]:
     }
 
 
-def _judgement_as_dict(judgement: Judged) -> dict[str, Any]:
+def _judgement_as_dict(judgement: Judgement) -> dict[str, Any]:
     server = judgement.server
     return {
         "switches": dict(server.switches),
@@ -318,7 +318,7 @@ def _texts(proof: Proof) -> Iterable[str]:
             yield _right(judgements, f"servers that are right, {setting}")
 
 
-def _right(judgements: tuple[Judged, ...], title: str) -> str:
+def _right(judgements: tuple[Judgement, ...], title: str) -> str:
     failed = sum(bool(judgement.fell) for judgement in judgements)
     undecided = sum(bool(judgement.undecided) for judgement in judgements)
     left = sum(bool(judgement.left) for judgement in judgements)

@@ -51,7 +51,7 @@ def run_command(contract: Contract, options: SimpleNamespace) -> int:
         from contract_tests.commands import plan  # noqa: PLC0415 - only this needs a mock
 
         _keep_examples_elsewhere()
-        plan.show(contract, _options(contract, options), terminal.Screen())
+        plan.show(contract, _options(contract, options), terminal.TerminalConsole())
         return 0
     interrupts = Interrupts()
     if options.watch:
@@ -74,7 +74,7 @@ def _show(options: SimpleNamespace, outcome: Outcome, document: dict[str, Any]) 
         elif options.quiet:
             say(outcome.verdict)
         else:
-            terminal.show(document, terminal.Screen(), verbose=options.verbose, folder=options.report_dir)
+            terminal.show(document, terminal.TerminalConsole(), verbose=options.verbose, folder=options.report_dir)
 
 
 def _gated(outcome: Outcome, document: dict[str, Any], baseline: dict[str, Any]) -> int:
@@ -94,7 +94,7 @@ class ProgressDisplay:
     """
 
     def __init__(self, options: SimpleNamespace) -> None:
-        self._console = terminal.Screen(stderr=True)
+        self._console = terminal.TerminalConsole(stderr=True)
         self._options = options
         self._failed: set[str] = set()
         self._status = self._console.status("")

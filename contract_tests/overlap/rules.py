@@ -29,7 +29,7 @@ Contradiction = tuple[str, str] | None  # what was expected and received, or Non
 Kinds = tuple[str, ...]
 
 
-class Fate(Enum):
+class WriteResult(Enum):
     """What became of a write, as far as its answer tells."""
 
     CARRIED_OUT = auto()
@@ -37,14 +37,14 @@ class Fate(Enum):
     UNKNOWN = auto()
 
 
-def fate_of(exchange: Exchange) -> Fate:
+def fate_of(exchange: Exchange) -> WriteResult:
     """What became of a write: after a failure, without an answer or by an odd one it may have been carried out."""
     if exchange.failed:
-        return Fate.UNKNOWN
+        return WriteResult.UNKNOWN
     if not exchange.is_accepted:
-        return Fate.REJECTED
+        return WriteResult.REJECTED
     clear = exchange.request.operation == "delete" or id_of(exchange.data) is not None
-    return Fate.CARRIED_OUT if clear else Fate.UNKNOWN
+    return WriteResult.CARRIED_OUT if clear else WriteResult.UNKNOWN
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Step:
 
     name: str
     changes: frozenset[str] | None = frozenset()
-    result: Fate = Fate.CARRIED_OUT
+    result: WriteResult = WriteResult.CARRIED_OUT
     shows: State = frozenset()
 
     @property
@@ -74,8 +74,8 @@ def orders(steps: Sequence[Step]) -> Iterator[tuple[tuple[str, ...], State]]:
     A write that was refused changes nothing; one whose fate is unknown may have been carried out or not. An update of a
     record that is gone changes nothing, whatever it is answered.
     """
-    certain = [step for step in steps if step.is_read or step.result is Fate.CARRIED_OUT]
-    unknown = [step for step in steps if not step.is_read and step.result is Fate.UNKNOWN]
+    certain = [step for step in steps if step.is_read or step.result is WriteResult.CARRIED_OUT]
+    unknown = [step for step in steps if not step.is_read and step.result is WriteResult.UNKNOWN]
     for selection in product((True, False), repeat=len(unknown)):
         carried_out = certain + [step for step, is_taken in zip(unknown, selection, strict=True) if is_taken]
         for order in permutations(carried_out):
@@ -167,7 +167,7 @@ def no_order_explains(overlapping: Round) -> Contradiction:
 def is_back(overlapping: Round) -> Contradiction:
     """A record that is there although its delete was answered."""
     deletes = [fate_of(exchange) for exchange in overlapping.exchanges if exchange.request.operation == "delete"]
-    if Fate.CARRIED_OUT not in deletes:
+    if WriteResult.CARRIED_OUT not in deletes:
         return None
     expected = "no record once its delete was answered"
     if any(read.record is not None for read in overlapping.reads):

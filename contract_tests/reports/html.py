@@ -29,7 +29,7 @@ MOST_SHOWN = 2  # findings of one rule and resource that are shown with their ex
 
 
 @dataclass(frozen=True)
-class Shown:
+class ExchangeView:
     line: str
     identity: str
     form: list[tuple[str, str]]
@@ -110,7 +110,7 @@ def _code(text: str) -> Markup:
     return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped just before
 
 
-def _evidence(outcome: Outcome, finding: Violation) -> tuple[Shown, list[str]]:
+def _evidence(outcome: Outcome, finding: Violation) -> tuple[ExchangeView, list[str]]:
     """The exchange of a finding, and the requests that led up to it."""
     exchange = finding.exchange
     exchanges = [step for step in outcome.exchanges if step.request.resource == exchange.request.resource]
@@ -119,7 +119,7 @@ def _evidence(outcome: Outcome, finding: Violation) -> tuple[Shown, list[str]]:
     return view_of(outcome.masking.exchange(exchange)), lines
 
 
-def view_of(exchange: Exchange) -> Shown:
+def view_of(exchange: Exchange) -> ExchangeView:
     """An exchange that is already masked, as the page shows it."""
     request = exchange.request
     form = [(name, _form_value(value)) for name, value in (request.form or {}).items()]
@@ -133,7 +133,7 @@ def view_of(exchange: Exchange) -> Shown:
         text = json.dumps(exchange.json, indent=2, ensure_ascii=False)
     note = f"\n… and {len(text) - LONGEST} characters more" if len(text) > LONGEST else ""
     headers = list(exchange.headers.items())
-    return Shown(results.request_line(exchange), request.identity, form, answer, headers, text[:LONGEST] + note)
+    return ExchangeView(results.request_line(exchange), request.identity, form, answer, headers, text[:LONGEST] + note)
 
 
 def _form_value(value: FormValue) -> str:

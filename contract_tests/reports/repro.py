@@ -13,7 +13,7 @@ from contract_tests.exchange import OTHER, OWN, Exchange, Request
 from contract_tests.multipart import USUAL, encode
 from contract_tests.observation import Violation
 from contract_tests.replayed import MARK
-from contract_tests.shrinking import Shrunk
+from contract_tests.shrinking import ShortestSteps
 from contract_tests.steps import steps_to
 from contract_tests.target.identities import IDENTITIES
 from contract_tests.transcript import plan_of
@@ -50,7 +50,7 @@ def script(  # noqa: PLR0913, PLR0917 - what was found, where, and how to show i
     resource: Resource,
     finding: Violation,
     exchanges: Sequence[Exchange],
-    shortest: Shrunk | None = None,
+    shortest: ShortestSteps | None = None,
     public_base_url: str | None = None,
 ) -> Script:
     """The script for a finding about a resource, whose requests went to a base URL.

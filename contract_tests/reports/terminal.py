@@ -26,7 +26,7 @@ MOST_LISTED = 3  # results that could not be judged
 INDENT, LEAST_WIDTH = 12, 40  # columns
 
 
-class Screen(Console):
+class TerminalConsole(Console):
     """Standard output, or standard error; no text is taken for markup, and nothing is padded in a pipe."""
 
     def __init__(self, *, stderr: bool = False) -> None:

@@ -4,16 +4,16 @@ from collections.abc import Iterator
 
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import Exchange, is_integer
-from contract_tests.observation import CHANGED, MADE, OBJECT, PAGES, STRING, Like, Observations, decide, expect, rule
+from contract_tests.observation import CHANGED, MADE, OBJECT, PAGES, STRING, Matcher, Observations, decide, expect, rule
 
 BOM = b"\xef\xbb\xbf"
 WITH_BODY = ("list", "read", "create", "update")
-ROWS = Like(
+ROWS = Matcher(
     "an array of objects",
     lambda value: isinstance(value, list) and all(isinstance(row, dict) for row in value),
 )
-INTEGER = Like("an integer", is_integer)
-STRING_OR_NULL = Like("a string or null", lambda value: value is None or isinstance(value, str))
+INTEGER = Matcher("an integer", is_integer)
+STRING_OR_NULL = Matcher("a string or null", lambda value: value is None or isinstance(value, str))
 
 
 @rule("envelopes.body-is-json", needs=PAGES | CHANGED)
@@ -53,7 +53,7 @@ def no_byte_order_mark(evidence: Evidence) -> Observations:
 @rule("envelopes.read-data-is-an-object", "read", {"/data": OBJECT}, needs=PAGES | CHANGED)
 @rule("envelopes.create-answers-the-id", "create", {"/data/id": INTEGER}, needs=MADE)
 @rule("envelopes.update-answers-the-id", "update", {"/data/id": INTEGER}, needs=CHANGED)
-def members_match(evidence: Evidence, operation: str, matchers: dict[str, Like]) -> Observations:
+def members_match(evidence: Evidence, operation: str, matchers: dict[str, Matcher]) -> Observations:
     """Successes of an operation with JSON; the read of a record that the listing lacks, too, may be an error."""
     for exchange in _successes(evidence, operation):
         if exchange.json is None or exchange.is_refusal_in_disguise:

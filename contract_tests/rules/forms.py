@@ -8,14 +8,14 @@ from contract_tests.comparing import holds_text, is_same_value, same_url
 from contract_tests.evidence import Change, Creation, Evidence, Omission, Record
 from contract_tests.exchange import TRIES, Exchange, Expect
 from contract_tests.masking import begins, shows
-from contract_tests.multipart import NOTHING_CHOSEN, SHAPES, STREAMED, UNUSUAL, USUAL, Shape, media_type_of
+from contract_tests.multipart import NOTHING_CHOSEN, SHAPES, STREAMED, UNUSUAL, USUAL, FormStyle, media_type_of
 from contract_tests.observation import (
     CHANGED,
     MADE,
     OTHERS_WROTE,
     TOGGLED,
     Chapter,
-    Like,
+    Matcher,
     Observation,
     Observations,
     Satisfied,
@@ -140,7 +140,7 @@ def types_are_accepted(evidence: Evidence) -> Observations:
 @rule("forms.empty-file-inputs-are-accepted", (NOTHING_CHOSEN,), needs=CHANGED)
 @rule("forms.any-boundary-is-understood", UNUSUAL, needs=CHANGED)
 @rule("forms.chunked-forms-are-understood", (STREAMED,), needs=CHANGED)
-def shapes_are_understood(evidence: Evidence, styles: tuple[Shape, ...]) -> Observations:
+def shapes_are_understood(evidence: Evidence, styles: tuple[FormStyle, ...]) -> Observations:
     """Writes with forms as other clients write them, where this suite's form with the same fields is accepted."""
     accepted_sets = [_fields(change.exchange) for change in evidence.changes if _is_renamed(change, evidence.resource)]
     creates = any(creation.identifier is not None for creation in evidence.creations)
@@ -164,7 +164,7 @@ def shapes_are_understood(evidence: Evidence, styles: tuple[Shape, ...]) -> Obse
             yield observation
         elif shaped.read and shaped.read.record and isinstance(shaped.read.record.get(evidence.label), str):
             marker = shaped.form[evidence.label]
-            matcher = Like(format_value(marker), lambda label, marker=marker: begins(label, marker))  # type: ignore[misc]
+            matcher = Matcher(format_value(marker), lambda label, marker=marker: begins(label, marker))  # type: ignore[misc]
             yield expect_field(shaped.read, shaped.read.record, evidence.label, matcher, reason=client_note)
 
 

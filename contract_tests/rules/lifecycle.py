@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from contract_tests.comparing import holds_text, is_same_value
-from contract_tests.evidence import BeforeAfter, Change, Creation, Evidence, Record
+from contract_tests.evidence import Change, ChangePeriod, Creation, Evidence, Record
 from contract_tests.exchange import REJECTED, Exchange
 from contract_tests.observation import (
     CHANGED,
@@ -233,7 +233,7 @@ def _could_lose(evidence: Evidence) -> bool:
     return all(any(not evidence.is_run_record(row) for row in before.rows) for before, _ in evidence.controls)
 
 
-def _none_lost(period: BeforeAfter, exchange: Exchange, created: set[int], *, undisturbed: bool) -> Observations:
+def _none_lost(period: ChangePeriod, exchange: Exchange, created: set[int], *, undisturbed: bool) -> Observations:
     if period.disappeared and period.after.complete:
         if lost := sorted(period.disappeared & created):
             yield Violation(exchange, f"the record {lost[0]}, as before", "it is gone")
@@ -243,7 +243,7 @@ def _none_lost(period: BeforeAfter, exchange: Exchange, created: set[int], *, un
             yield OTHERS_WROTE
 
 
-def _doubles(evidence: Evidence, period: BeforeAfter) -> int:
+def _doubles(evidence: Evidence, period: ChangePeriod) -> int:
     """How many records with markers of the run came, though each create whose record is known made one alone."""
     creates = [exchange for exchange in evidence.exchanges if exchange.request.operation == "create"]
     unknown = {str((create.request.form or {}).get(evidence.label)) for create in creates if create.made_id is None}

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from urllib.parse import urlsplit
 
-from contract_tests.evidence import BeforeAfter, Evidence, Listing, PagingScan, Record
+from contract_tests.evidence import ChangePeriod, Evidence, Listing, PagingScan, Record
 from contract_tests.exchange import OTHER, Exchange, Expect, Page, integer
 from contract_tests.observation import (
     CONTROL,
@@ -189,7 +189,7 @@ def total_follows(evidence: Evidence, event: str) -> Observations:
             )
 
 
-def _is_doubled(evidence: Evidence, period: BeforeAfter, identifier: object) -> bool:
+def _is_doubled(evidence: Evidence, period: ChangePeriod, identifier: object) -> bool:
     """Whether a record that no create of the run returned has its marker nevertheless, and no create failed."""
     creates = [exchange for exchange in evidence.exchanges if exchange.request.operation == "create"]
     retried = any(exchange.failed or exchange.attempts for exchange in creates)

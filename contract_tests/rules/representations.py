@@ -14,7 +14,7 @@ from contract_tests.observation import (
     OBJECT,
     PAGES,
     STRING,
-    Like,
+    Matcher,
     NotApplicable,
     Observations,
     Undecided,
@@ -33,7 +33,7 @@ A_SECOND = timedelta(seconds=1)
 TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}", re.ASCII)
 COLOR = re.compile(r"#[0-9A-Fa-f]{6}", re.ASCII)
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://", re.ASCII)
-NO_FRACTION = Like("an integer without a fraction", lambda value: isinstance(value, int))
+NO_FRACTION = Matcher("an integer without a fraction", lambda value: isinstance(value, int))
 
 
 def _is_written(value: Any, pattern: re.Pattern[str]) -> bool:
@@ -50,30 +50,30 @@ def _is_time(value: Any) -> bool:
     return True
 
 
-@rule("representations.id-is-an-integer", "id", Like("an integer", is_integer), needs=PAGES | CHANGED)
+@rule("representations.id-is-an-integer", "id", Matcher("an integer", is_integer), needs=PAGES | CHANGED)
 @rule(
     "representations.datetime-has-the-stated-form",
     "datetime",
-    Like("YYYY-MM-DD HH:MM:SS", _is_time),
+    Matcher("YYYY-MM-DD HH:MM:SS", _is_time),
     needs=PAGES | CHANGED,
 )
 @rule(
     "representations.last-datetime-has-the-stated-form",
     "last_datetime",
-    Like("null or YYYY-MM-DD HH:MM:SS", lambda value: value is None or _is_time(value)),
+    Matcher("null or YYYY-MM-DD HH:MM:SS", lambda value: value is None or _is_time(value)),
     needs=PAGES | CHANGED,
 )
 @rule("representations.name-is-a-string", "name", STRING, needs=PAGES | CHANGED)
 @rule(
     "representations.color-is-hex",
     "color",
-    Like("#rrggbb", lambda value: _is_written(value, COLOR)),
+    Matcher("#rrggbb", lambda value: _is_written(value, COLOR)),
     needs=PAGES | CHANGED,
 )
 @rule(
     "representations.scheme-has-its-separator",
     "scheme",
-    Like("a scheme with ://", lambda value: _is_written(value, SCHEME)),
+    Matcher("a scheme with ://", lambda value: _is_written(value, SCHEME)),
     needs=PAGES | CHANGED,
 )
 @rule("representations.host-is-a-string", "host", STRING, needs=PAGES | CHANGED)
@@ -81,11 +81,11 @@ def _is_time(value: Any) -> bool:
 @rule(
     "representations.is-enabled-is-a-boolean",
     "is_enabled",
-    Like("true or false", lambda value: isinstance(value, bool)),
+    Matcher("true or false", lambda value: isinstance(value, bool)),
     needs=PAGES | CHANGED,
 )
 @rule("representations.settings-is-an-object", "settings", OBJECT, needs=PAGES | CHANGED)
-def field_matches(evidence: Evidence, name: str, matcher: Like) -> Observations:
+def field_matches(evidence: Evidence, name: str, matcher: Matcher) -> Observations:
     for exchange, record in evidence.records():
         if name in record:
             yield expect_field(exchange, record, name, matcher, verbatim=evidence.is_run_record(record, exchange))
@@ -93,7 +93,7 @@ def field_matches(evidence: Evidence, name: str, matcher: Like) -> Observations:
 
 @rule("representations.type-is-one-of-six", needs=PAGES | CHANGED)
 def type_is_one_of_six(evidence: Evidence) -> Observations:
-    matcher = Like(
+    matcher = Matcher(
         f"one of {', '.join(evidence.resource.types)}",
         lambda value: isinstance(value, str) and value in evidence.resource.types,
     )

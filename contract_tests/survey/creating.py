@@ -9,7 +9,7 @@ from typing import Any
 from contract_tests.evidence import Creation, Split
 from contract_tests.exchange import REJECTED, TRIES, Exchange, Expect, FormValue, request_of, whole_id
 from contract_tests.masking import mark_of, shows
-from contract_tests.multipart import USUAL, Shape
+from contract_tests.multipart import USUAL, FormStyle
 from contract_tests.survey.visitor import Visitor
 
 ABOUT_THE_KEY_OR_PACE = {HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS}  # a refusal, not of the form
@@ -31,7 +31,7 @@ class Create:
     expects: Expect = Expect.SUCCESS
     known_ids: frozenset[Any] = frozenset()
     read: bool = True
-    form_style: Shape = USUAL
+    form_style: FormStyle = USUAL
 
 
 def create(visitor: Visitor, *creates: Create) -> list[Creation]:

@@ -7,7 +7,7 @@ from functools import partial
 
 from contract_tests.evidence import Change, Listing, Record, Removal, has_arrived
 from contract_tests.exchange import Exchange, Expect, FormValue
-from contract_tests.multipart import NOTHING_CHOSEN, SHAPES, STREAMED, UNUSUAL, USUAL, Shape
+from contract_tests.multipart import NOTHING_CHOSEN, SHAPES, STREAMED, UNUSUAL, USUAL, FormStyle
 from contract_tests.survey.samples import SCRIPTS, image, optional, type_form, value
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.identities import EVERYWHERE
@@ -23,7 +23,7 @@ class Update:
     form: Mapping[str, FormValue]
     before: Record
     expects: Expect = Expect.SUCCESS
-    form_style: Shape = USUAL
+    form_style: FormStyle = USUAL
 
 
 def change(visitor: Visitor, *updates: Update) -> list[Record]:
@@ -85,7 +85,7 @@ def changes_of(visitor: Visitor, record: Record) -> list[tuple[dict[str, FormVal
     return [*all_forms, (renamed, Expect.OPEN)] if resource.label == "name" else all_forms
 
 
-def reshape(visitor: Visitor, records: Mapping[int, Record], styles: Sequence[Shape]) -> dict[int, Record]:
+def reshape(visitor: Visitor, records: Mapping[int, Record], styles: Sequence[FormStyle]) -> dict[int, Record]:
     """Rename records, in turns, by forms as this suite and as other clients write them; return what each shows then."""
     resource, now = visitor.resource, dict(records)
     file = next((name for name, type_ in resource.optional.items() if type_ == "file"), None)
@@ -106,7 +106,7 @@ def reshape(visitor: Visitor, records: Mapping[int, Record], styles: Sequence[Sh
     return now
 
 
-def shapes_of(resource: Resource, operation: str = "update") -> tuple[Shape, ...]:
+def shapes_of(resource: Resource, operation: str = "update") -> tuple[FormStyle, ...]:
     """The shapes that a survey tries on updates, or exploration on creates: each resource gets some."""
     offset = EVERYWHERE.index(resource.name) + (operation == "create")
     files = (NOTHING_CHOSEN,) if "file" in resource.optional.values() else ()

@@ -2,7 +2,7 @@
 
 import re
 
-from contract_tests.evidence import Listing, PagingScan, Watch
+from contract_tests.evidence import Listing, PagingScan, RepeatedListing
 from contract_tests.exchange import Expect, Page, Request, is_integer
 from contract_tests.observation import steady_records
 from contract_tests.survey.visitor import Visitor
@@ -86,7 +86,7 @@ def _list_repeatedly(visitor: Visitor) -> None:
     pages.append(visitor.page(results_per_page=str(visitor.largest)))
     *quick, after_pause = [steady_records(visitor.resource, page.rows) for page in pages if page] or [{}]
     if len(quick) == LISTS_IN_A_ROW:
-        repeated = Watch(tuple(quick), after_pause, visitor.evidence.exchanges[-1])
+        repeated = RepeatedListing(tuple(quick), after_pause, visitor.evidence.exchanges[-1])
         visitor.evidence.repeated_listings.append(repeated)
 
 

@@ -11,7 +11,7 @@ from zlib import crc32
 from contract_tests.evidence import AccessAttempt, Creation, Listing, Record
 from contract_tests.exchange import OTHER, OWN, WRITES, Expect, FormValue, request_of
 from contract_tests.masking import mark_of
-from contract_tests.multipart import BOUNDARY, NOTHING_CHOSEN, SHAPES, UNUSUAL, Shape
+from contract_tests.multipart import BOUNDARY, NOTHING_CHOSEN, SHAPES, UNUSUAL, FormStyle
 from contract_tests.survey.attempts import try_as
 from contract_tests.survey.creating import Create, create
 from contract_tests.survey.lifecycle import Update, change, remove, reshape, shapes_of
@@ -50,7 +50,7 @@ RICH: dict[str, tuple[str, ...]] = {  # values that easily lose a part
 }
 UNKNOWN_TYPE: dict[str, FormValue] = {"type": "contract-tests"}
 Step = Callable[[], object]
-Odd = TypeVar("Odd")
+Item = TypeVar("Item")
 
 
 def probes(visitor: Visitor) -> Iterator[Step]:
@@ -212,7 +212,7 @@ def _typed(visitor: Visitor, records: dict[int, Record]) -> None:
         records |= {update.identifier: record for update, record in zip(updates, records_shown, strict=True)}
 
 
-def _reshaped(visitor: Visitor, records: Mapping[int, Record | None], styles: Sequence[Shape]) -> None:
+def _reshaped(visitor: Visitor, records: Mapping[int, Record | None], styles: Sequence[FormStyle]) -> None:
     known_records = {identifier: record for identifier, record in records.items() if record}
     if known_records:
         reshape(visitor, known_records, styles)
@@ -298,7 +298,7 @@ def _edges(visitor: Visitor) -> None:
         total = (total or 0) + (exchange.made_id is not None)
 
 
-def _third_of(visitor: Visitor, items: Sequence[Odd]) -> Sequence[Odd]:
+def _third_of(visitor: Visitor, items: Sequence[Item]) -> Sequence[Item]:
     """Every third of what all resources treat alike, so that together they get all of it."""
     return items[EVERYWHERE.index(visitor.resource.name) :: len(EVERYWHERE)]
 
@@ -310,7 +310,7 @@ def _far_pages(visitor: Visitor) -> None:
         visitor.list(Expect.OPEN, page=number, results_per_page=size)
 
 
-def _post_shaped(visitor: Visitor, style: Shape) -> None:
+def _post_shaped(visitor: Visitor, style: FormStyle) -> None:
     """Create a record by a form as another client writes it."""
     resource = visitor.resource
     files = [name for name, type_ in resource.optional.items() if type_ == "file"]

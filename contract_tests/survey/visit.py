@@ -37,13 +37,13 @@ Progress = Callable[[str], None]
 Step = tuple[str, Callable[[], object]]
 
 
-Further = Callable[[Visitor], Iterator[Step]]  # steps after those that change and delete records
+ExtraSteps = Callable[[Visitor], Iterator[Step]]  # steps after those that change and delete records
 
 
 def visit(
     visitor: Visitor,
     chapters: Chapters = EVERY,
-    extra_steps: Sequence[Further] = (),
+    extra_steps: Sequence[ExtraSteps] = (),
     progress: Progress = lambda _: None,
 ) -> Evidence:
     """Visit one resource; if a created record cannot be seen, go on with reads only.
@@ -79,7 +79,7 @@ class _Course:
     """The steps of a visit, and what they hand on: listings, ids of created records, and two of these to write to."""
 
     def __init__(
-        self, visitor: Visitor, chapters: Chapters, extra_steps: Sequence[Further], progress: Progress
+        self, visitor: Visitor, chapters: Chapters, extra_steps: Sequence[ExtraSteps], progress: Progress
     ) -> None:
         self._visitor = visitor
         self._chapters = chapters

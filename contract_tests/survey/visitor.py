@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from contract_tests.evidence import BeforeAfter, Evidence, Listing
+from contract_tests.evidence import ChangePeriod, Evidence, Listing
 from contract_tests.exchange import OTHER, OWN, TRIES, Exchange, Expect, FormValue, Page, Request, request_of
 from contract_tests.masking import holds, mark_of
-from contract_tests.multipart import USUAL, Shape
+from contract_tests.multipart import USUAL, FormStyle
 from contract_tests.target.ledger import Entry
 from contract_tests.target.target import BudgetSpentError, Limits, Target
 from link_management_contract import Resource
@@ -21,7 +21,7 @@ MARGIN = 0.1  # seconds more than the longest lag that was seen
 BETWEEN_LOOKS = 0.05  # seconds, while the lag is measured
 MOST_PAGES, LONGEST_LISTING = 5, 2 << 20  # pages of a listing, and its bytes, about
 GIVEN_UP = (502, 504)  # from a gateway that got no answer from the server
-Seen = TypeVar("Seen")
+Result = TypeVar("Result")
 
 
 class Lag:
@@ -157,7 +157,7 @@ class Visitor:
         form: Mapping[str, FormValue] | None,
         expects: Expect = Expect.SUCCESS,
         identity: str = OWN,
-        form_style: Shape = USUAL,
+        form_style: FormStyle = USUAL,
     ) -> Exchange:
         request = request_of(
             self.resource, "update", identifier, expects, form=form, identity=identity, form_style=form_style
@@ -176,7 +176,7 @@ class Visitor:
         marker: str = "",
         omitted: str = "",
         *,
-        form_style: Shape = USUAL,
+        form_style: FormStyle = USUAL,
     ) -> Exchange:
         """Send a create, and note what it may have made.
 
@@ -221,7 +221,7 @@ class Visitor:
 
     def note_period(self, event: str, before: Listing, after: Listing, **ids: set[Any]) -> Listing:
         """Note the listings around some writes, with the ids `created`, `removed` or `changed`; return the last one."""
-        period = BeforeAfter(event, before, after, **{name: frozenset(record_ids) for name, record_ids in ids.items()})
+        period = ChangePeriod(event, before, after, **{name: frozenset(record_ids) for name, record_ids in ids.items()})
         self.evidence.change_periods.append(period)
         return after
 
@@ -250,8 +250,8 @@ class Visitor:
         return self.list_all()
 
     def wait_until(
-        self, write: str, fetch: Callable[[], Seen], is_done: Callable[[Seen], bool], *, due: bool = False
-    ) -> Seen:
+        self, write: str, fetch: Callable[[], Result], is_done: Callable[[Result], bool], *, due: bool = False
+    ) -> Result:
         """Call `fetch` until its result is good: for about two seconds, or less if such a state did not come before.
 
         All exchanges but those of the last call count as a slow replica's, and no rule judges them. Once one was seen,
@@ -280,8 +280,8 @@ class Visitor:
         return result
 
     def _measure_lag(
-        self, fetch: Callable[[], Seen], is_done: Callable[[Seen], bool], result: Seen, *, waited_out: bool
-    ) -> Seen:
+        self, fetch: Callable[[], Result], is_done: Callable[[Result], bool], result: Result, *, waited_out: bool
+    ) -> Result:
         """Learn for how long reads are behind: another replica may be so for longer than the one that has answered."""
         wrote = self.lag.wrote[self.resource.name]
         lag_seconds = time.monotonic() - wrote

@@ -27,7 +27,7 @@ INTERIM = (100, 102, 103)
 LOOPBACK = re.compile(r"localhost|127\.\d+\.\d+\.\d+|::1")
 
 
-class Sent(threading.local):
+class SendState(threading.local):
     """The latest request of a thread: its number, when it was sent, how long it may take, its connections.
 
     Attributes:

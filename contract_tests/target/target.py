@@ -19,7 +19,7 @@ import urllib3
 
 from contract_tests.exchange import OWN, TRIES, Exchange, Expect, Request
 from contract_tests.multipart import encode
-from contract_tests.target.connection import Connection, Sent, read_whole
+from contract_tests.target.connection import Connection, SendState, read_whole
 from contract_tests.target.identities import place_of
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.traffic import Traffic
@@ -154,7 +154,7 @@ class Target:
         self._lock = threading.Lock()
         self._overlapping = threading.Lock()  # one moment at a time, so that no two wait for each other's threads
         self._threads: ThreadPoolExecutor | None = None  # kept, and with them their connections
-        self._thread = Sent()
+        self._thread = SendState()
         self._traffic = Traffic()
         self._cleaning: set[int] = set()
         self._connection = connection or Connection()

@@ -14,11 +14,11 @@ from mock_server.app import contract_of, create_app
 from mock_server.documents import read_document, write_document
 from mock_server.effects.effect import Effect, Effects
 from mock_server.errors import SettingsError
-from mock_server.forwarding.sightings import Callers, Sightings
+from mock_server.forwarding.sightings import Callers, FixtureRecording
 from mock_server.http.context import key_of
 from mock_server.journal.exports import archive
 from mock_server.journal.journal import Entry, Journal
-from mock_server.journal.recorder import Keeper, Recording
+from mock_server.journal.recorder import JournalWriter, Recording
 from mock_server.journal.remarks import Remarks
 from mock_server.options import SWITCHES
 from mock_server.settings import Settings
@@ -101,9 +101,9 @@ class Instance:
         self._lock = threading.Lock()
         self.remarks = Remarks(contract, settings.base_path, settings.ignore_remarks)
         self._callers = Callers()
-        self.journal_writer = Keeper(self._recording, self._callers.name_of)
+        self.journal_writer = JournalWriter(self._recording, self._callers.name_of)
         is_recorded = settings.deployment is not None and settings.deployment.is_recorded
-        self.fixture_recording = Sightings(contract, settings.base_path) if is_recorded else None
+        self.fixture_recording = FixtureRecording(contract, settings.base_path) if is_recorded else None
         self._put(settings)
 
     def _create_stores(self, contract: Contract) -> tuple[Journal, Effects, MutableMapping[str, str]]:

@@ -17,7 +17,7 @@ from mock_server.errors import SettingsError
 from mock_server.journal.journal import Journal
 from mock_server.settings import Settings
 from mock_server.shared.journal import SharedEffects, SharedJournal, SharedSnapshots
-from mock_server.shared.store import Space, Store, StoreError
+from mock_server.shared.store import Namespace, Store, StoreError
 
 OF_THE_STORE = ("store", "store_prefix", "store_lifetime")  # settings in which those who share it may differ
 
@@ -111,7 +111,7 @@ class SharedInstance(Instance):
     def _put(self, settings: Settings, before: Service | None = None, *, switched: Settings | None = None) -> None:
         """Let all processes answer in another way from now on."""
         if before:
-            create_app(settings, before, self._recording, Space(self._store, self._epoch))
+            create_app(settings, before, self._recording, Namespace(self._store, self._epoch))
             changed = _switches(settings, self.settings)
             self._store.edit(lambda head: head["switches"].update(changed))
         elif self._epoch == 0:
@@ -152,7 +152,7 @@ class SharedInstance(Instance):
         epoch, switches = head["epoch"], head["switches"]
         settings = replace(self._start, **read_switches(switches))
         before = self.service if epoch == self._epoch else None
-        self.app = create_app(settings, before, self._recording, Space(self._store, epoch))
+        self.app = create_app(settings, before, self._recording, Namespace(self._store, epoch))
         if before is None:
             self.remarks.forget()
         self.settings, self._epoch, self._switches = settings, epoch, switches
@@ -163,7 +163,7 @@ class SharedInstance(Instance):
         self._store.ask("SET", epochs, str(time.time_ns() // 10**6), "NX")  # none comes twice, even if it expires
         epoch = int(self._store.ask("INCR", epochs))
         try:
-            create_app(settings, None, None, Space(self._store, epoch, is_empty=True))
+            create_app(settings, None, None, Namespace(self._store, epoch, is_empty=True))
         except (SettingsError, StoreError):
             self._store.remove(str(epoch))
             raise

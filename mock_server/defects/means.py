@@ -170,7 +170,7 @@ S, D, N = "splash-pages", "domains", "notification-handlers"
 SHOWN = {"list": "lists", "read": "reads"}
 TYPES = shipped_contract().resources[N].fields["type"].values
 Body = dict[str, Any]
-Asked = Callable[[Call], bool]
+CallTest = Callable[[Call], bool]
 
 
 def is_any(_: Any) -> bool:
@@ -183,7 +183,7 @@ def json_answer(call: Call, answer: Response, body: Any) -> Response:
     return call.service.representations.json(body, answer.status_code)
 
 
-def json_by_call(operations: str, change: Callable[[Call, Body], Any], applies: Asked = is_any) -> Transformation:
+def json_by_call(operations: str, change: Callable[[Call, Body], Any], applies: CallTest = is_any) -> Transformation:
     """Change the JSON of successful operations; what `change` returns replaces it, unless that is None."""
 
     def transformation(call: Call, serve: Serve) -> Response:
@@ -197,8 +197,8 @@ def json_by_call(operations: str, change: Callable[[Call, Body], Any], applies: 
     return transformation
 
 
-def json_of(operations: str, change: Callable[[Body], Any], applies: Asked = is_any) -> Transformation:
-    """Like `knowing`, for a `change` that needs only the answer."""
+def json_of(operations: str, change: Callable[[Body], Any], applies: CallTest = is_any) -> Transformation:
+    """Like `json_by_call`, for a `change` that needs only the answer."""
     return json_by_call(operations, lambda _, body: change(body), applies)
 
 
@@ -207,7 +207,7 @@ def has_known_key(call: Call) -> bool:
     return call.account is not None
 
 
-def bytes_of(operations: str, change: Callable[[bytes], bytes], applies: Asked = is_any) -> Transformation:
+def bytes_of(operations: str, change: Callable[[bytes], bytes], applies: CallTest = is_any) -> Transformation:
     """Change the bytes of successful answers."""
 
     def transformation(call: Call, serve: Serve) -> Response:
@@ -229,7 +229,7 @@ def record(
     change: Callable[[Body], Any],
     operations: str = "read list",
     row: Callable[[Body], bool] = is_any,
-    applies: Asked = is_any,
+    applies: CallTest = is_any,
 ) -> Transformation:
     """Change, in place, the records that reads and lists show."""
 
@@ -260,7 +260,7 @@ def drops(name: str) -> Callable[[Body], None]:
     return change
 
 
-def meta(name: str, value: Callable[[Body], Any], applies: Asked = is_any) -> Transformation:
+def meta(name: str, value: Callable[[Body], Any], applies: CallTest = is_any) -> Transformation:
     """Change a value in a list's `meta`."""
     return json_of("list", lambda body: body["meta"].__setitem__(name, value(body["meta"])), applies)
 
@@ -287,7 +287,7 @@ def page_url(body: Body, number: int) -> str:
     return f"{body['links']['first'].rpartition('=')[0]}={number}"
 
 
-def refuses(operations: str, status: int, body: bytes = b"{}", applies: Asked = is_any) -> Transformation:
+def refuses(operations: str, status: int, body: bytes = b"{}", applies: CallTest = is_any) -> Transformation:
     """Answer the account's calls without carrying them out."""
 
     def transformation(call: Call, serve: Serve) -> Response:
@@ -298,7 +298,9 @@ def refuses(operations: str, status: int, body: bytes = b"{}", applies: Asked = 
     return transformation
 
 
-def redirects(operations: str, status: int, location: Callable[[Call], str], applies: Asked = is_any) -> Transformation:
+def redirects(
+    operations: str, status: int, location: Callable[[Call], str], applies: CallTest = is_any
+) -> Transformation:
     """Redirect the account's calls."""
 
     def transformation(call: Call, serve: Serve) -> Response:
@@ -321,7 +323,7 @@ def answers_as(operations: str, status: int, body: bytes | None = b"{}") -> Tran
     return transformation
 
 
-def replaces(operations: str, change: Callable[[Call], Call], applies: Asked = is_any) -> Transformation:
+def replaces(operations: str, change: Callable[[Call], Call], applies: CallTest = is_any) -> Transformation:
     """Replace calls with other calls."""
 
     def transformation(call: Call, serve: Serve) -> Response:
@@ -358,7 +360,7 @@ def has(*names: str) -> Callable[[Mapping[str, str]], bool]:
     return lambda fields: any(name in fields for name in names)
 
 
-def gives(*names: str) -> Asked:
+def gives(*names: str) -> CallTest:
     """Whether a call's form has one of these fields."""
     return lambda call: has(*names)(call.form)
 
@@ -368,7 +370,7 @@ def loses(*names: str) -> Callable[[dict[str, str]], dict[str, str]]:
     return lambda fields: {name: text for name, text in fields.items() if name not in names}
 
 
-def then_do(operation: str, effect: Callable[[Call, Response], Any], applies: Asked = is_any) -> Transformation:
+def then_do(operation: str, effect: Callable[[Call, Response], Any], applies: CallTest = is_any) -> Transformation:
     """Do something more after an operation was carried out for the account."""
 
     def transformation(call: Call, serve: Serve) -> Response:

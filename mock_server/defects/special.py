@@ -13,9 +13,9 @@ from werkzeug.wrappers import Response
 
 from mock_server.defects.means import (
     SHOWN,
-    Asked,
     Body,
     Call,
+    CallTest,
     N,
     Serve,
     Transformation,
@@ -76,12 +76,12 @@ SMALL_PAGE = 10  # records on a page
 FAR_PAGE = 2_000_000_000  # no page that a client has a reason to ask for
 
 
-def uses_size(size: str, applies: Asked) -> Transformation:
+def uses_size(size: str, applies: CallTest) -> Transformation:
     """Use another page size than the one that is asked for."""
     return replaces("list", lambda call: call.asking(results_per_page=size), applies)
 
 
-def asks_for_size(*sizes: str) -> Asked:
+def asks_for_size(*sizes: str) -> CallTest:
     return lambda call: call.query.get("results_per_page") in sizes
 
 
@@ -339,7 +339,7 @@ def claim_creation(call: Call, serve: Serve) -> Response:
     return serve(call)
 
 
-def lacks(field: str) -> Asked:
+def lacks(field: str) -> CallTest:
     """Whether a form lacks a field."""
     return lambda call: bool(call.parts) and not gives(field)(call)
 
@@ -576,7 +576,7 @@ def first_key(call: Call) -> str:
     return next(iter(call.service.accounts.keys))
 
 
-def let_in(operations: str, applies: Asked) -> Transformation:
+def let_in(operations: str, applies: CallTest) -> Transformation:
     """Treat some clients as the first account."""
 
     def transformation(call: Call, serve: Serve) -> Response:
@@ -596,7 +596,7 @@ def has_wrong_key(call: Call) -> bool:
     return bool(call.authorization) and call.account is None
 
 
-def key_that(match: Callable[[str, str], bool]) -> Asked:
+def key_that(match: Callable[[str, str], bool]) -> CallTest:
     """Whether an unknown key, sent as a bearer token, matches the first account's key in some way."""
 
     def has_matching_key(call: Call) -> bool:
@@ -650,7 +650,7 @@ def mixed_lists(call: Call, serve: Serve) -> Response:
     return json_answer(call, answer, body)
 
 
-def refuses_and_does(operations: str, status: int, applies: Asked) -> Transformation:
+def refuses_and_does(operations: str, status: int, applies: CallTest) -> Transformation:
     """Refuse an unauthorized call, and carry it out all the same."""
     inner = let_in(operations, applies)
 
@@ -676,11 +676,11 @@ def forbids_and_shows(call: Call, serve: Serve) -> Response:
 LONG = 200
 
 
-def fails(operations: str, applies: Asked) -> Transformation:
+def fails(operations: str, applies: CallTest) -> Transformation:
     return refuses(operations, 500, FAILURE, applies)
 
 
-def fails_for(clients: Asked) -> Transformation:
+def fails_for(clients: CallTest) -> Transformation:
     """Fail whatever some clients ask for, whether they have an account or not."""
     return lambda call, serve: Response(FAILURE, 500, content_type="text/html") if clients(call) else serve(call)
 
@@ -889,7 +889,7 @@ def locks_up(call: Call, serve: Serve) -> Response:
 # Forms that name one of the types, and links that name another collection.
 
 
-def makes(handler_type: str) -> Asked:
+def makes(handler_type: str) -> CallTest:
     """Whether a form makes a handler of a type."""
     return lambda call: call.form.get("type") == handler_type
 

@@ -17,7 +17,7 @@ PARAMETER = re.compile(".*(method|verb|methodoverride)")  # without anything but
 PLACEHOLDER = b"to be forwarded"
 
 
-class Front:
+class ForwardMarker:
     """Marks a request for forwarding, unless it is refused or for a path of this server's own.
 
     Args:

@@ -11,15 +11,23 @@ from wsgiref.types import WSGIEnvironment
 
 import aiohttp
 
-from mock_server.forwarding.passage import CUT_SHORT, GONE, LONGEST_SENT, Passage, Room, SlowClientError, chained
-from mock_server.forwarding.sightings import Sightings
+from mock_server.forwarding.passage import (
+    CUT_SHORT,
+    GONE,
+    LONGEST_SENT,
+    CopyBudget,
+    ProxiedExchange,
+    SlowClientError,
+    chained,
+)
+from mock_server.forwarding.sightings import FixtureRecording
 from mock_server.forwarding.upstream import Upstream, UpstreamError, kept_headers
 from mock_server.http.context import holds_token, scheme_and_key
-from mock_server.http.gateway import Gateway, Receive, Send, Site, call_wsgi
+from mock_server.http.gateway import Gateway, Receive, Send, WsgiSite, call_wsgi
 from mock_server.http.masking import masked_key
 from mock_server.http.messages import Message, decompress_body, environ_of, has_body
 from mock_server.journal.journal import Head
-from mock_server.journal.recorder import HARMLESS, Keeper
+from mock_server.journal.recorder import HARMLESS, JournalWriter
 from mock_server.settings import URL, Deployment, Settings
 
 LINK = re.compile(rb'("(?:first|last|prev|next|self)"\s*:\s*")(https?:(?:\\?/){2}(?:[^"\\]|\\/)*)', re.ASCII)
@@ -87,18 +95,18 @@ class ForwardingGateway(Gateway):
 
     def __init__(  # noqa: PLR0913, PLR0917 - what it serves, and what it keeps
         self,
-        wsgi_site: Site,
+        wsgi_site: WsgiSite,
         settings: Settings,
         deployment: Deployment,
-        journal: Keeper,
-        recording: Sightings | None,
+        journal: JournalWriter,
+        recording: FixtureRecording | None,
         token: str | None,
     ) -> None:
         super().__init__(wsgi_site)
         self._settings, self._deployment = settings, deployment
         self._upstream = Upstream(deployment, settings.base_path)
         self._journal, self._recording, self._token = journal, recording, token
-        self._copy_budget = Room(ROOM)
+        self._copy_budget = CopyBudget(ROOM)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._under_way = 0
 
@@ -108,7 +116,7 @@ class ForwardingGateway(Gateway):
         environ = environ_of(scope)
         if self._wsgi_site.is_control(environ):
             return await super().__call__(scope, receive, send)
-        exchange = Passage(environ, receive, send, self._copy_budget)
+        exchange = ProxiedExchange(environ, receive, send, self._copy_budget)
         self._under_way += 1
         try:
             self._journal.force(environ)
@@ -136,7 +144,7 @@ class ForwardingGateway(Gateway):
         await self._upstream.close()
 
     async def _answer_itself(
-        self, exchange: Passage, start: Message, body: list[bytes], receive: Receive, send: Send
+        self, exchange: ProxiedExchange, start: Message, body: list[bytes], receive: Receive, send: Send
     ) -> None:
         """Send an answer that does not come from the deployment, once the request has come whole."""
         environ, context = exchange.environ, exchange.context
@@ -151,7 +159,9 @@ class ForwardingGateway(Gateway):
             self._keep(exchange, b"".join(body))
         await self._deliver(start, body, context.delay, context.body_delay, send)
 
-    async def _forward(self, exchange: Passage, scope: Message, start: Message, body: list[bytes], send: Send) -> None:
+    async def _forward(
+        self, exchange: ProxiedExchange, scope: Message, start: Message, body: list[bytes], send: Send
+    ) -> None:
         """Forward a request, and send what comes back, or what a layer makes of it."""
         method, path, query = scope["method"], scope["raw_path"], scope["query_string"]
         try:
@@ -183,7 +193,7 @@ class ForwardingGateway(Gateway):
         await self._deliver(start, body, exchange.context.delay, exchange.context.body_delay, send)
         return None
 
-    async def _pass_back(self, exchange: Passage, answer: aiohttp.ClientResponse, start: Message) -> None:
+    async def _pass_back(self, exchange: ProxiedExchange, answer: aiohttp.ClientResponse, start: Message) -> None:
         """Send the deployment's answer as it comes."""
         context = exchange.context
         parts = exchange.coming(self._upstream.parts(answer))
@@ -244,14 +254,14 @@ class ForwardingGateway(Gateway):
         length = (b"content-length", str(len(body)).encode())
         return [header for header in headers if header[0].lower() != length[0]] + [length], chained([body])
 
-    def _record_for_fixture(self, exchange: Passage) -> None:
+    def _record_for_fixture(self, exchange: ProxiedExchange) -> None:
         if self._recording and exchange.answered.is_complete:
             account = self._journal.account_of(exchange.environ)
             body = decompress_body(exchange.answered.content, exchange.head.headers) or b""
             body = masked_key(scheme_and_key(exchange.environ)[1], body)
             self._recording.learn(account, exchange.environ, exchange.head.status or 0, body)
 
-    async def _break(self, exchange: Passage, reason: str) -> None:
+    async def _break(self, exchange: ProxiedExchange, reason: str) -> None:
         """Keep a request whose answer breaks off here, and let its client see that it does."""
         exchange.context.broken = exchange.context.broken or reason
         exchange.answered.is_complete = False
@@ -259,7 +269,7 @@ class ForwardingGateway(Gateway):
         if exchange.is_begun and not exchange.pieces:
             await exchange.hand(b"")  # the head goes with the first part
 
-    def _keep(self, exchange: Passage, answer: bytes) -> None:
+    def _keep(self, exchange: ProxiedExchange, answer: bytes) -> None:
         """Keep a request in the journal, once, with the answer that the client gets."""
         if exchange.is_kept:
             return

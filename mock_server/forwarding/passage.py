@@ -16,7 +16,7 @@ BEGINNING = 64 * 2**10  # bytes
 
 
 @dataclass
-class Room:
+class CopyBudget:
     """How many more bytes all copies together may take."""
 
     left: int
@@ -34,7 +34,7 @@ class Copy:
         is_complete: whether all of them are kept.
     """
 
-    def __init__(self, budget: Room, longest: int) -> None:
+    def __init__(self, budget: CopyBudget, longest: int) -> None:
         self._budget, self._longest = budget, longest
         self._content = bytearray()
         self._reserved = self.byte_count = 0
@@ -77,7 +77,7 @@ class SlowClientError(Exception):
     """The client does not take or send what it should in time, or has gone."""
 
 
-class Passage:
+class ProxiedExchange:
     """A request on its way, and what is kept of it.
 
     Args:
@@ -97,7 +97,7 @@ class Passage:
         trouble: why the request did not come whole, or an empty string.
     """
 
-    def __init__(self, environ: WSGIEnvironment, receive: Receive, send: Send, budget: Room) -> None:
+    def __init__(self, environ: WSGIEnvironment, receive: Receive, send: Send, budget: CopyBudget) -> None:
         self.environ, self.context = environ, context_of(environ)
         self._receive, self._send = receive, send
         self.head, self.request_copy, self.answered = Head(), Copy(budget, LONGEST_SENT), Copy(budget, LONGEST_ANSWER)

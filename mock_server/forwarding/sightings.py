@@ -102,7 +102,7 @@ MOST_RECORDS, MOST_BYTES = 50_000, 32 * 2**20  # kept of all accounts together; 
 LONGEST_ID = len(str(HIGHEST_ID))
 
 
-class Sightings:
+class FixtureRecording:
     """The records that a deployment has shown to each account.
 
     Args:

@@ -38,7 +38,7 @@ TOO_MUCH: tuple[Message, list[bytes]] = (
 log = logging.getLogger("mock_server")
 
 
-class Site(Protocol):
+class WsgiSite(Protocol):
     """What a gateway serves."""
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -59,7 +59,7 @@ class Gateway:
         waits: whether its API waits for a store, and so needs threads.
     """
 
-    def __init__(self, wsgi_site: Site, *, waits: bool = False) -> None:
+    def __init__(self, wsgi_site: WsgiSite, *, waits: bool = False) -> None:
         self._wsgi_site = wsgi_site
         self._api = ThreadPoolExecutor(API_THREADS, "api") if waits else None
         self._control = ThreadPoolExecutor(CONTROL_THREADS, "control")
@@ -216,7 +216,7 @@ class Gateway:
         return await asyncio.get_running_loop().run_in_executor(self._control, function, *arguments)
 
 
-def call_wsgi(wsgi_site: Site, environ: WSGIEnvironment) -> tuple[Message, Iterable[bytes]]:
+def call_wsgi(wsgi_site: WsgiSite, environ: WSGIEnvironment) -> tuple[Message, Iterable[bytes]]:
     """What a site answers: the message that starts the answer, and its body."""
     start: Message = {}
 

@@ -148,7 +148,7 @@ Form = tuple[tuple[str, str | File], ...]  # names with texts and files
 
 
 @dataclass(slots=True)
-class Noted:
+class RawEntry:
     """A request and its answer as they were, of which an entry is made when somebody looks.
 
     Attributes:
@@ -240,17 +240,17 @@ def _masked(key: str, headers: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 @dataclass(slots=True)
-class _Kept:
+class _StoredEntry:
     """A request that is kept, as an entry once somebody has looked, and the key that it carried."""
 
     number: int
     size: int
     key: str
-    request: Noted | Entry
+    request: RawEntry | Entry
 
     @property
     def entry(self) -> Entry:
-        if isinstance(self.request, Noted):
+        if isinstance(self.request, RawEntry):
             self.request = self.request.complete()
         self.request.number = self.number
         return self.request
@@ -266,7 +266,7 @@ class Journal:
 
     def __init__(self, most_entries: int = MOST_ENTRIES, most_bytes: int = MOST_BYTES) -> None:
         self.most_entries, self._most_bytes = most_entries, most_bytes
-        self._entries: deque[_Kept] = deque()
+        self._entries: deque[_StoredEntry] = deque()
         self._bytes = 0
         self._answers: dict[int, bytes] = {}
         self._answer_bytes = 0
@@ -275,7 +275,7 @@ class Journal:
         self._added, self._followers = threading.Condition(self._lock), 0
         self._remark_counts: dict[tuple[str, str], Count] = {}
 
-    def add(self, request: Noted | Entry, answer: bytes = b"") -> None:
+    def add(self, request: RawEntry | Entry, answer: bytes = b"") -> None:
         """Keep a request, and drop the oldest ones if there is no room.
 
         Args:
@@ -284,7 +284,7 @@ class Journal:
         """
         size = request.size
         with self._lock:
-            stored = _Kept(next(self._numbers), size, request.key, request)
+            stored = _StoredEntry(next(self._numbers), size, request.key, request)
             self._entries.append(stored)
             self._bytes += size
             while len(self._entries) > self.most_entries or self._bytes > self._most_bytes:
@@ -302,7 +302,7 @@ class Journal:
             if self._followers:
                 self._added.notify_all()
 
-    def _count(self, remark: Remark, request: Noted | Entry) -> None:
+    def _count(self, remark: Remark, request: RawEntry | Entry) -> None:
         remark_key = (remark.what, remark.rule)
         if remark_key in self._remark_counts:
             self._remark_counts[remark_key].times += 1
@@ -374,7 +374,7 @@ class Journal:
         return self._entries[-1].number if self._entries else 0
 
 
-def _unmasked_answer(stored: _Kept, answer: bytes | None) -> bytes | None:
+def _unmasked_answer(stored: _StoredEntry, answer: bytes | None) -> bytes | None:
     """The whole body of an answer without a key; None if it is not kept."""
     if answer is None:
         return None if stored.entry.answer else b""

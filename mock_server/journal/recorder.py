@@ -32,7 +32,7 @@ from mock_server.http.masking import (
     masked_text,
 )
 from mock_server.http.messages import decompress_body, has_body, read_parts
-from mock_server.journal.journal import LONGEST_TEXT, MOST_FIELDS, File, Form, Head, Journal, Noted, is_preflight
+from mock_server.journal.journal import LONGEST_TEXT, MOST_FIELDS, File, Form, Head, Journal, RawEntry, is_preflight
 from mock_server.journal.remarks import Remarks
 from mock_server.settings import is_sandbox
 
@@ -75,7 +75,7 @@ class _Line(logging.LogRecord):
         self.created, self.msecs = now, now % 1 * 1000
 
 
-class Keeper:
+class JournalWriter:
     """Keeps requests in the journal and the log, and knows what is forced on them.
 
     Args:
@@ -113,7 +113,7 @@ class Keeper:
         """
         key, context = scheme_and_key(environ)[1], context_of(environ)
         path, query = _target(key, environ)
-        raw_entry = Noted(
+        raw_entry = RawEntry(
             time=time(),
             account=self._name_of(key),
             key=key,
@@ -135,7 +135,7 @@ class Keeper:
             )
             log.handle(_Line(level, (raw_entry.method, _line(path, query), head.status, milliseconds, details)))
 
-    def _bodies_noted(self, raw_entry: Noted, environ: WSGIEnvironment, body_sent: bytes, answer: bytes) -> bytes:
+    def _bodies_noted(self, raw_entry: RawEntry, environ: WSGIEnvironment, body_sent: bytes, answer: bytes) -> bytes:
         """Note both bodies, and what is to be said of the request; the body of the answer if it is whole."""
         key, context, body = raw_entry.key, context_of(environ), decompress_body(answer, raw_entry.head.headers)
         is_complete = raw_entry.head.is_complete and body is not None
@@ -167,7 +167,7 @@ class Recorder:
     def __init__(self, inner: WSGIApplication, service: Service, recording: Recording) -> None:
         names = service.accounts.keys
         self._inner = inner
-        self._journal_writer = Keeper(recording, lambda key: names.get(key) or (key if is_sandbox(key) else ""))
+        self._journal_writer = JournalWriter(recording, lambda key: names.get(key) or (key if is_sandbox(key) else ""))
         self._max_body = service.settings.max_body
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -221,7 +221,7 @@ def _masked_target(key: str, path: str, query: str) -> tuple[str, str]:
     return masked_text(key, path), query
 
 
-def _parts(raw_entry: Noted, environ: WSGIEnvironment, body: bytes) -> Mapping[str, Part]:
+def _parts(raw_entry: RawEntry, environ: WSGIEnvironment, body: bytes) -> Mapping[str, Part]:
     """The parts of a form, read here only if an account's request was not carried out."""
     context = context_of(environ)
     if context.parts is not None:
@@ -261,7 +261,7 @@ def _file(part: Part) -> File:
     return File(part.file_name or "", part.media_type, len(part.content))
 
 
-def _text(key: str, raw_entry: Noted, body_sent: bytes) -> str:
+def _text(key: str, raw_entry: RawEntry, body_sent: bytes) -> str:
     """The beginning of a body that is not a form, without a key."""
     if raw_entry.media_type in (MULTIPART, URLENCODED):
         return ""

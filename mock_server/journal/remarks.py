@@ -19,7 +19,7 @@ from link_management_contract import Contract, Resource
 from mock_server.errors import SettingsError
 from mock_server.http.context import Context
 from mock_server.http.form_parts import Part
-from mock_server.journal.journal import Noted, Remark
+from mock_server.journal.journal import RawEntry, Remark
 
 API = re.compile("/+api(/|$)")
 TOTAL_PAGES = re.compile(rb'"total_pages"\s*:\s*(\d+)')
@@ -73,7 +73,7 @@ class Target:
 
 
 @dataclass(slots=True)
-class Sent:
+class RequestFacts:
     """A request that has been answered, and what its account did before.
 
     Attributes:
@@ -82,7 +82,7 @@ class Sent:
         times, seconds: how often in a row, and within how many seconds, the account has sent just that.
     """
 
-    entry: Noted
+    entry: RawEntry
     context: Context
     target: Target
     before: str = ""
@@ -115,7 +115,7 @@ class Value:
 
     location: str
     text: str
-    request: Sent | None = None
+    request: RequestFacts | None = None
     name: str = ""
     part: Part | None = None
     kind: str = ""
@@ -211,7 +211,7 @@ OF_TARGETS = (  # each is about a `Target`, and slips in its values are, too
         "the first page is 1",
     ),
 )
-OF_WRITES = (  # each is about a `Sent`
+OF_WRITES = (  # each is about a `RequestFacts`
     Row(
         "operations.delete-answers",
         lambda about: "HTTP_X_HTTP_METHOD_OVERRIDE" in about.entry.headers,
@@ -227,7 +227,7 @@ OF_WRITES = (  # each is about a `Sent`
         "send both",
     ),
 )
-OF_HISTORY = (  # each is about a `Sent`
+OF_HISTORY = (  # each is about a `RequestFacts`
     Row(
         "pagination.links-hold-page-alone",
         lambda about: about.before,
@@ -414,7 +414,7 @@ class Remarks:
             for name, accounts in unread_accounts.items()
         ]
 
-    def remarks_on(self, raw_entry: Noted, context: Context, answer: bytes) -> Iterator[Remark]:
+    def remarks_on(self, raw_entry: RawEntry, context: Context, answer: bytes) -> Iterator[Remark]:
         """The remarks about one request.
 
         Args:
@@ -425,7 +425,7 @@ class Remarks:
         target, target_remarks = self._target(raw_entry.method, raw_entry.path, raw_entry.query)
         if not target:
             return
-        account, request = self._account(raw_entry.account), Sent(raw_entry, context, target)
+        account, request = self._account(raw_entry.account), RequestFacts(raw_entry, context, target)
         if target.reads:
             _note_pages(account, target.reads.name, request, answer)
             self._note_size(account, target.reads.name, request)
@@ -478,7 +478,7 @@ class Remarks:
             remarks += _matching_remarks((SLIP,), Value(f"The {name[:40]} of {method} {path[:80]}", text))
         return target, remarks
 
-    def _note_size(self, account: _Account, name: str, request: Sent) -> None:
+    def _note_size(self, account: _Account, name: str, request: RequestFacts) -> None:
         """Page links hold only the page's number, so a client that follows one gets pages of another size."""
         target, before = request.target, account.sizes.get(name)
         size, page = target.query.get("results_per_page"), target.query.get("page", "")
@@ -505,7 +505,7 @@ def _matching_remarks(rows: Sequence[Row], about: object) -> Iterator[tuple[str,
             yield f"{row.text}; {row.fix}.".format(about=about, found=matched), row.rule
 
 
-def _fields(request: Sent) -> Iterator[Value]:
+def _fields(request: RequestFacts) -> Iterator[Value]:
     """The fields of a form."""
     if request.target.form and request.target.writes:
         for name, part in request.parts.items():
@@ -516,7 +516,7 @@ def _fields(request: Sent) -> Iterator[Value]:
             yield Value(f'The field "{name[:40]}"', text, request, name, part, field.kind if field else "")
 
 
-def _missing_field(request: Sent) -> str:
+def _missing_field(request: RequestFacts) -> str:
     """The field that goes with the type of a new record, and is not in its form; or an empty string."""
     parts, resource = request.parts, request.target.writes
     for candidate in resource.fields.values() if resource else ():
@@ -526,14 +526,14 @@ def _missing_field(request: Sent) -> str:
     return ""
 
 
-def _note_pages(account: _Account, name: str, request: Sent, answer: bytes) -> None:
+def _note_pages(account: _Account, name: str, request: RequestFacts, answer: bytes) -> None:
     """Note whether an account read anything but page 1 of several."""
     if pages := TOTAL_PAGES.match(answer, max(0, answer.rfind(b'"total_pages"'))):
         is_all_read = request.target.query.get("page", "1") != "1" or int(pages[1]) == 1
         account.pages[name] = "" if is_all_read else account.pages.get(name, pages[1].decode())
 
 
-def _note_wait(account: _Account, request: Sent, now: float) -> None:
+def _note_wait(account: _Account, request: RequestFacts, now: float) -> None:
     """Note until when an account has to wait, and whether it did."""
     if (
         account.wait
@@ -544,7 +544,7 @@ def _note_wait(account: _Account, request: Sent, now: float) -> None:
         account.limited_at, account.wait = now, _wait(request.entry)
 
 
-def _wait(raw_entry: Noted) -> float:
+def _wait(raw_entry: RawEntry) -> float:
     """The seconds that a 429 asks to wait, as its headers say."""
     header_texts = dict(raw_entry.head.headers)
     for name in ("Retry-After", "X-RateLimit-Reset"):
@@ -554,7 +554,7 @@ def _wait(raw_entry: Noted) -> float:
     return 0.0
 
 
-def _note_repetition(account: _Account, request: Sent, now: float) -> None:
+def _note_repetition(account: _Account, request: RequestFacts, now: float) -> None:
     """Note what an account reads again and again."""
     target = request.entry.target if request.entry.method == "GET" else ""
     if not target or target != account.target or now > account.repeated_since + WITHIN:

@@ -14,8 +14,8 @@ from mock_server.choices import Choices, Clock, ticking
 from mock_server.errors import SettingsError
 from mock_server.settings import Settings, is_sandbox
 from mock_server.shared.collection import (
-    Arrangement,
-    Place,
+    AccountSlot,
+    ListOrder,
     SharedClock,
     SharedCollection,
     beginning,
@@ -24,7 +24,7 @@ from mock_server.shared.collection import (
     moment,
     seconds,
 )
-from mock_server.shared.store import FullStoreError, Space, StoreError
+from mock_server.shared.store import FullStoreError, Namespace, StoreError
 from mock_server.store.accounts import MemoryAccount
 from mock_server.store.collection import following, unique_field
 from mock_server.store.fixtures import FixtureReader
@@ -65,7 +65,7 @@ class SharedAccounts:
     """
 
     def __init__(
-        self, settings: Settings, contract: Contract, choices: Choices, reader: FixtureReader, namespace: Space
+        self, settings: Settings, contract: Contract, choices: Choices, reader: FixtureReader, namespace: Namespace
     ) -> None:
         self._settings, self._choices, self._resources = settings, choices, contract.resources.values()
         self._reader, self._namespace = reader, namespace
@@ -210,7 +210,7 @@ class SharedAccounts:
         """
         store, namespace = self._namespace.store, self._namespace
         number = int(store.ask("INCR", namespace.key("count")))
-        slot = Place(number, number if template else base, name)
+        slot = AccountSlot(number, number if template else base, name)
         last = dict(self._start["last"])
         if template:
             for resource in self._resources:
@@ -235,7 +235,7 @@ class SharedAccounts:
         cached = self._cached_accounts.get(key)
         if cached and cached[0] == raw:
             return cached[1]
-        slot = Place(**json.loads(raw))
+        slot = AccountSlot(**json.loads(raw))
         shares_first_base = slot.base == self._start["bases"][self._first]
         collections = {
             resource.name: SharedCollection(
@@ -256,7 +256,7 @@ class SharedAccounts:
             self._cached_accounts.popitem(last=False)
         return account
 
-    def _list_order(self, resource: Resource) -> Arrangement:
+    def _list_order(self, resource: Resource) -> ListOrder:
         is_unique = unique_field(self._choices, resource) is not None
         return list_order_of(resource, self._choices["order"], following(self._choices), is_unique=is_unique)
 

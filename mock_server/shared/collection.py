@@ -11,7 +11,7 @@ from typing import Any
 from link_management_contract import Resource
 from mock_server.choices import Ticking
 from mock_server.settings import Settings, is_sandbox
-from mock_server.shared.store import FULL, GONE, Space, StoreError
+from mock_server.shared.store import FULL, GONE, Namespace, StoreError
 from mock_server.store import accounts as in_memory
 from mock_server.store.accounts import MemoryAccounts
 from mock_server.store.collection import PLACE, MemoryCollection, UnknownIdError, ValueTakenError
@@ -19,7 +19,7 @@ from mock_server.store.records import NONE, NUMBER, Generated, Record, Upload, V
 
 
 @dataclass(frozen=True, slots=True)
-class Arrangement:
+class ListOrder:
     """How a collection is arranged.
 
     Attributes:
@@ -38,7 +38,7 @@ class Arrangement:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class AccountSlot:
     """Where the records of an account are.
 
     Attributes:
@@ -63,7 +63,7 @@ class SharedClock(Ticking):
         step: by how much it advances.
     """
 
-    def __init__(self, namespace: Space, number: int, step: Callable[[], timedelta]) -> None:
+    def __init__(self, namespace: Namespace, number: int, step: Callable[[], timedelta]) -> None:
         self._namespace, self._key, self._step = namespace, namespace.key("clock", str(number)), step
 
     def __call__(self) -> datetime:
@@ -92,10 +92,10 @@ def moment(after: int) -> datetime:
 
 def list_order_of(
     resource: Resource, order: str, following: Callable[[int], int], *, is_unique: bool = False
-) -> Arrangement:
+) -> ListOrder:
     """How the records of a resource are arranged."""
     host = "host" if "host" in resource.fields else None
-    return Arrangement(order, resource.label, following, host, is_unique)
+    return ListOrder(order, resource.label, following, host, is_unique)
 
 
 SHORT = 2000  # bytes of a record
@@ -138,10 +138,10 @@ class SharedCollection:
 
     def __init__(  # noqa: PLR0913, PLR0917 - all that it depends on
         self,
-        namespace: Space,
-        slot: Place,
+        namespace: Namespace,
+        slot: AccountSlot,
         resource: str,
-        list_order: Arrangement,
+        list_order: ListOrder,
         generated: Generated,
         give_way: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -363,7 +363,9 @@ def _encodable(text: str) -> str:
 AT_ONCE = 500  # generated records
 
 
-def store_accounts(memory: MemoryAccounts, settings: Settings, resources: Iterable[Resource], namespace: Space) -> None:
+def store_accounts(
+    memory: MemoryAccounts, settings: Settings, resources: Iterable[Resource], namespace: Namespace
+) -> None:
     """Put all accounts into a store.
 
     Args:
@@ -384,14 +386,14 @@ def store_accounts(memory: MemoryAccounts, settings: Settings, resources: Iterab
     commands = [["SET", namespace.key("ids", name), str(identifier)] for name, identifier in last.items()]
     commands += [["SET", namespace.key("now"), seconds(memory.now)], ["SET", namespace.key("begun"), json.dumps(start)]]
     for number, (key, name) in enumerate(memory.keys.items(), len(bases)):
-        slot = Place(number, bases.get(key, bases[first]), name, shares_ids=key in bases)
+        slot = AccountSlot(number, bases.get(key, bases[first]), name, shares_ids=key in bases)
         commands += [["HSET", namespace.key("places"), key, json.dumps(asdict(slot))]]
         commands += beginning(namespace, slot, last, memory.now)
     commands += [["SET", namespace.key("count"), str(len(bases) + len(accounts))]]
     namespace.store.ask_all(commands)
 
 
-def beginning(namespace: Space, slot: Place, last: dict[str, int], now: datetime) -> list[list[str]]:
+def beginning(namespace: Namespace, slot: AccountSlot, last: dict[str, int], now: datetime) -> list[list[str]]:
     """The commands that give a place its clock, its ids and the count of what is written there."""
     number = str(slot.number)
     ids = (
@@ -406,10 +408,10 @@ def beginning(namespace: Space, slot: Place, last: dict[str, int], now: datetime
     ]
 
 
-def load(namespace: Space, number: int, resource: Resource, collection: MemoryCollection) -> None:
+def load(namespace: Namespace, number: int, resource: Resource, collection: MemoryCollection) -> None:
     """Put the records of a collection in memory into a place of their own."""
     list_order = list_order_of(resource, "", lambda last: last + 1)
-    target = SharedCollection(namespace, Place(number, number, ""), resource.name, list_order, NONE)
+    target = SharedCollection(namespace, AccountSlot(number, number, ""), resource.name, list_order, NONE)
     slot_key = namespace.key(str(number), resource.name)
     commands = [["SET", f"{slot_key}:own", "1"]]
     for record in collection.records_in_memory:

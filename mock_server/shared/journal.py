@@ -11,9 +11,19 @@ from link_management_contract import Resource
 from mock_server.effects.effect import Effect, Effects, State
 from mock_server.errors import SettingsError
 from mock_server.http.masking import masked_key
-from mock_server.journal.journal import MOST_BYTES, MOST_OF_ANSWERS, Count, Entry, File, Journal, Noted, Remark, matches
+from mock_server.journal.journal import (
+    MOST_BYTES,
+    MOST_OF_ANSWERS,
+    Count,
+    Entry,
+    File,
+    Journal,
+    RawEntry,
+    Remark,
+    matches,
+)
 from mock_server.settings import Settings
-from mock_server.shared.store import FullStoreError, Space, Store, StoreError
+from mock_server.shared.store import FullStoreError, Namespace, Store, StoreError
 from mock_server.store.records import BARE_FILE, LIMIT, Upload, Uploads
 
 SECONDS_TO_LOOK = 0.2  # for new requests, while somebody follows them
@@ -69,7 +79,7 @@ class SharedJournal(Journal):
         self._store, self._at = store, f"{store.prefix}:journal"
         self._add = store.script(KEEP_ENTRY)
 
-    def add(self, request: Noted | Entry, answer: bytes = b"") -> None:
+    def add(self, request: RawEntry | Entry, answer: bytes = b"") -> None:
         """Keep a request, and drop the oldest ones if there is no room."""
         entry = request.complete()
         first = json.dumps([f"{entry.method} {entry.target}", entry.account])
@@ -286,7 +296,7 @@ class SharedUploads(Uploads):
         namespace: where it is.
     """
 
-    def __init__(self, namespace: Space) -> None:
+    def __init__(self, namespace: Namespace) -> None:
         self._namespace, self._at = namespace, namespace.key("uploads")
         self._add = namespace.store.script(KEEP_FILE)
 

@@ -281,7 +281,7 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True)
-class Space:
+class Namespace:
     """The part of a store for what one start or reset began; the next has another.
 
     Attributes:

@@ -15,10 +15,10 @@ from mock_server.choices import Choices, Clock, Ticking, ticking
 from mock_server.errors import Refusal, SettingsError
 from mock_server.settings import Settings, is_sandbox
 from mock_server.store.collection import (
+    ByteCount,
     Contents,
     IdSequence,
     MemoryCollection,
-    Tally,
     following,
     order_of,
     unique_field,
@@ -50,7 +50,7 @@ class MemoryAccount:
         """About how much memory it takes beyond what it began with, in bytes."""
         return sum(collection.written_bytes for collection in self.collections.values())
 
-    def copy(self, name: str, clock: Clock, total_bytes: Tally) -> MemoryAccount:
+    def copy(self, name: str, clock: Clock, total_bytes: ByteCount) -> MemoryAccount:
         """A separate account with the same records."""
         is_charged = is_sandbox(name)
         copies = {
@@ -90,7 +90,7 @@ class MemoryAccounts:
 
     def _load_fixture(self, reader: FixtureReader) -> None:
         settings, fixture = self._settings, reader.read(self._settings.fixture)
-        self._total_bytes, self._start = Tally(), fixture.now
+        self._total_bytes, self._start = ByteCount(), fixture.now
         generated, ids = self._generated(fixture, reader), following(self._choices)  # for the first account
         highest = {resource.name: _highest(fixture, resource) + settings.records for resource in self._resources}
         sequences = {name: IdSequence(last, ids) for name, last in highest.items()}

@@ -61,7 +61,7 @@ class IdSequence:
             self._following = following
 
 
-class Tally:
+class ByteCount:
     """About how much memory some collections take beyond what they began with, in bytes."""
 
     def __init__(self) -> None:
@@ -137,7 +137,7 @@ class MemoryCollection:
         self,
         ids: IdSequence,
         contents: Contents,
-        total_bytes: Tally,
+        total_bytes: ByteCount,
         *,
         is_shared: bool = False,
         is_charged: bool = False,
@@ -148,7 +148,7 @@ class MemoryCollection:
         self._is_charged = is_charged
         self._lock = threading.Lock()
 
-    def copy(self, total_bytes: Tally, *, is_charged: bool) -> MemoryCollection:
+    def copy(self, total_bytes: ByteCount, *, is_charged: bool) -> MemoryCollection:
         """A separate collection of the same records, which are shared until one of the two writes."""
         with self._lock:
             self._is_shared = True

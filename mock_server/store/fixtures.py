@@ -26,7 +26,7 @@ BETWEEN_RECORDS = timedelta(hours=1)  # that have no times of their own
 TIMES = ("datetime", "last_datetime")
 OF_AN_ACCOUNT = ("name", "api_key", "records")
 MOST_MISTAKES = 50  # that are told
-Place = tuple[str | int, ...]  # keys and positions on the way to a value
+NodePath = tuple[str | int, ...]  # keys and positions on the way to a value
 EMBEDDED = re.compile(r"data:([^;,]+)(?:;name=([^;,]*))?;base64,(.*)", re.DOTALL)
 EXPECTED = {"integer": "a whole number", "boolean": "true or false", "string": "text", "file": "the path of a file"}
 JSON_TYPES = {"text": "string"}
@@ -72,7 +72,7 @@ class Reading:
         self._resources = {resource.name: resource for resource in resources}
         self._new_records, self._uploads = new_records, uploads
         self._path, self._text = path, text
-        self._mistakes: list[tuple[Place, str]] = []
+        self._mistakes: list[tuple[NodePath, str]] = []
         self._ids: dict[str, int] = {}
 
     def fixture(self, document: Any) -> Fixture:
@@ -95,7 +95,7 @@ class Reading:
             raise SettingsError(self._report())
         return Fixture(now, tuple(account for account in accounts if account))
 
-    def _note(self, path: Place, mistake: str) -> None:
+    def _note(self, path: NodePath, mistake: str) -> None:
         self._mistakes.append((path, mistake))
 
     def _report(self) -> str:
@@ -110,7 +110,7 @@ class Reading:
             [f"{len(self._mistakes)} mistakes", *messages, *([f"and {omitted} more"] if omitted else [])]
         )
 
-    def _account(self, entry: Any, path: Place, now: datetime) -> FixtureAccount | None:
+    def _account(self, entry: Any, path: NodePath, now: datetime) -> FixtureAccount | None:
         title = f"account {int(path[-1]) + 1}"
         if not isinstance(entry, dict):
             self._note(path, f"{title}: expected the keys {', '.join(OF_AN_ACCOUNT)}")
@@ -141,13 +141,13 @@ class Reading:
         }
         return FixtureAccount(name, str(key), records)
 
-    def _refuse_unknown(self, mapping: Mapping[Any, Any], keys: Sequence[str], path: Place, title: str) -> None:
+    def _refuse_unknown(self, mapping: Mapping[Any, Any], keys: Sequence[str], path: NodePath, title: str) -> None:
         for name in mapping:
             if name not in keys:
                 self._note((*path, str(name)), f'{title}: no key "{name}"; keys are {", ".join(keys)}')
 
     def _records(
-        self, resource: Resource, entries: list[Any], path: Place, account: str, now: datetime
+        self, resource: Resource, entries: list[Any], path: NodePath, account: str, now: datetime
     ) -> list[Record]:
         parsed = []
         for position, record in enumerate(entries):
@@ -160,7 +160,7 @@ class Reading:
             self._refuse_twice(path, account, resource.name, "host", hosts)
         return records
 
-    def _record(self, resource: Resource, entry: Any, path: Place, account: str, created: datetime) -> Record | None:
+    def _record(self, resource: Resource, entry: Any, path: NodePath, account: str, created: datetime) -> Record | None:
         title = f"{account}, {resource.name}, record {int(path[-1]) + 1}"
         if not isinstance(entry, dict):
             self._note(path, f"{title}: expected fields and their values")
@@ -194,14 +194,14 @@ class Reading:
         values.pop("id", None)
         return Record(identifier, values, *times)
 
-    def _moment(self, value: Any, path: Place, title: str) -> datetime | None:
+    def _moment(self, value: Any, path: NodePath, title: str) -> datetime | None:
         moment = moment_of(value)
         if moment is None:
             expected = f"YYYY-MM-DD HH:MM:SS, {EARLIEST} to {LATEST}"
             self._note(path, f"{title} is {str(value)!r}; expected {expected}")
         return moment
 
-    def _refuse_twice(self, path: Place, account: str, resource: str, field: str, values: list[Any]) -> None:
+    def _refuse_twice(self, path: NodePath, account: str, resource: str, field: str, values: list[Any]) -> None:
         for value, count in Counter(values).items():
             if count > 1:
                 self._note(path, f"{account}, {resource}: {count} records have the {field} {value}")

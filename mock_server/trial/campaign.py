@@ -45,7 +45,7 @@ class SpentError(Exception):
     """All runs that are allowed have been made."""
 
 
-class Campaign:
+class ClientTest:
     """Tries one client.
 
     Args:

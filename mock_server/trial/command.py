@@ -15,7 +15,7 @@ from mock_server.errors import SettingsError
 from mock_server.printed import say
 from mock_server.settings import Settings
 from mock_server.trial import report
-from mock_server.trial.campaign import BROKEN, OPEN, TROUBLE, Campaign
+from mock_server.trial.campaign import BROKEN, OPEN, TROUBLE, ClientTest
 from mock_server.trial.runs import Command, Person, Runs
 from mock_server.trial.trouble import KINDS
 
@@ -40,7 +40,7 @@ def try_client(options: SimpleNamespace, settings: Mapping[str, Any]) -> int:
         report.prepare(folder)
     client = Person() if options.manual else Command(options.client, dict(options.env))
     runs = Runs({"host": options.host, "port": _port(options), **settings}, client)
-    client_test = Campaign(runs, usual, jobs=options.jobs, max_runs=options.runs, is_repeated=not options.manual)
+    client_test = ClientTest(runs, usual, jobs=options.jobs, max_runs=options.runs, is_repeated=not options.manual)
     for number in SIGNALS:
         signal.signal(number, signal.default_int_handler)
     try:

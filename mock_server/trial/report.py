@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from link_management_contract.texts import printable
 from mock_server.errors import SettingsError
-from mock_server.trial.campaign import BROKEN, FAILED, NOT_TRIED, OPEN, SURVIVED, TROUBLE, Campaign, Entry
+from mock_server.trial.campaign import BROKEN, FAILED, NOT_TRIED, OPEN, SURVIVED, TROUBLE, ClientTest, Entry
 from mock_server.trial.runs import ENDLESS
 
 RESULTS, JUNIT, SUMMARY = "results.json", "junit.xml", "summary.md"
@@ -22,7 +22,7 @@ TITLES = {OPEN: "choices", TROUBLE: "kinds of trouble", BROKEN: "defects"}
 Document = dict[str, Any]
 
 
-def document(client_test: Campaign, command: list[str], notes: Collection[str]) -> Document:
+def document(client_test: ClientTest, command: list[str], notes: Collection[str]) -> Document:
     """A verdict as JSON, with an entry for each variation.
 
     Args:

@@ -13,7 +13,7 @@ from mock_server.control import Control
 from mock_server.control.instance import Instance
 from mock_server.errors import REFUSAL
 from mock_server.http.context import KEY
-from mock_server.http.gateway import Site, call_wsgi
+from mock_server.http.gateway import WsgiSite, call_wsgi
 from mock_server.settings import Settings
 
 METHODS = {"list": "GET", "create": "POST", "read": "GET", "update": "POST", "delete": "DELETE"}
@@ -96,7 +96,7 @@ class Tap:
         self.requests, self._kinds = list[Request](), Counter[str]()
         self.count = self._bytes = 0
 
-    def attach(self, wsgi_site: Site) -> Site:
+    def attach(self, wsgi_site: WsgiSite) -> WsgiSite:
         """Tap a site."""
         self._wsgi_site, self.is_control, self.body_limit = wsgi_site, wsgi_site.is_control, wsgi_site.body_limit
         return self
@@ -141,7 +141,7 @@ def differing(
         yield next((request for request, answer, other_answer in answers if answer != other_answer), None)
 
 
-def _answers(wsgi_site: Site, requests: Sequence[Request]) -> Iterator[tuple[Any, ...]]:
+def _answers(wsgi_site: WsgiSite, requests: Sequence[Request]) -> Iterator[tuple[Any, ...]]:
     """The answers to requests, one after another; those of the control plane are alike."""
     for request in requests:
         start, body = call_wsgi(wsgi_site, request.fresh_environ())

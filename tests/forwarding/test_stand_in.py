@@ -22,7 +22,7 @@ from wire import ALPINE, HARBOUR, Answer, Client, over_network
 from link_management_contract import shipped_contract
 from mock_server import MockServer
 from mock_server.documents import write_document
-from mock_server.forwarding.sightings import Sightings
+from mock_server.forwarding.sightings import FixtureRecording
 from mock_server.printed import recorded
 
 FEWER = ("--explore", "0", "--lag", "0")
@@ -160,8 +160,8 @@ PRIVATE = {
 
 
 @pytest.fixture
-def sightings() -> Sightings:
-    made = Sightings(shipped_contract(), "")
+def sightings() -> FixtureRecording:
+    made = FixtureRecording(shipped_contract(), "")
     for resource, rows in PRIVATE.items():
         body = json.dumps({"data": rows, "meta": {"total": 9}}).encode()
         made.learn("account 1", {"REQUEST_METHOD": "GET", "PATH_INFO": f"/api/{resource}/"}, 200, body)
@@ -173,7 +173,7 @@ def records(fixture: dict[str, Any], resource: str) -> list[dict[str, Any]]:
     return rows
 
 
-def test_a_recording_shows_what_there_was_and_not_whose_it_was(sightings: Sightings) -> None:
+def test_a_recording_shows_what_there_was_and_not_whose_it_was(sightings: FixtureRecording) -> None:
     fixture = sightings.fixture()
     assert "jane" not in json.dumps(fixture).casefold()
     (page,) = records(fixture, "splash-pages")
@@ -197,7 +197,7 @@ def test_a_recording_shows_what_there_was_and_not_whose_it_was(sightings: Sighti
 
 def test_a_recording_is_bounded_in_bytes_and_private(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("mock_server.forwarding.sightings.MOST_BYTES", 3000)
-    made = Sightings(shipped_contract(), "")
+    made = FixtureRecording(shipped_contract(), "")
     for number in (*range(1, 9), 1, 2):
         body = json.dumps({"data": {"id": number, "name": "n" * 900}}).encode()
         made.learn("account 1", {"REQUEST_METHOD": "GET", "PATH_INFO": f"/api/splash-pages/{number}"}, 200, body)
@@ -211,7 +211,7 @@ def test_a_recording_is_bounded_in_bytes_and_private(monkeypatch: pytest.MonkeyP
     assert (tmp_path / "recording.yaml").stat().st_mode & 0o777 == 0o600
 
 
-def test_verbatim_it_holds_the_texts_themselves(sightings: Sightings) -> None:
+def test_verbatim_it_holds_the_texts_themselves(sightings: FixtureRecording) -> None:
     fixture = sightings.fixture(verbatim=True)
     assert records(fixture, "domains")[0]["host"] == "secret.jane.org"
     assert records(fixture, "notification-handlers")[0]["telegram"] == "123:abc"
@@ -221,7 +221,7 @@ def test_verbatim_it_holds_the_texts_themselves(sightings: Sightings) -> None:
         assert got.json["data"]["host"] == "b.jane.org"
 
 
-def test_many_short_texts_stay_different(sightings: Sightings) -> None:
+def test_many_short_texts_stay_different(sightings: FixtureRecording) -> None:
     rows = [{"id": number, "host": f"{chr(97 + number % 26)}.{number}.org"} for number in range(1, 200)]
     body = json.dumps({"data": rows}).encode()
     sightings.learn("account 2", {"REQUEST_METHOD": "GET", "PATH_INFO": "/api/domains/"}, 200, body)
@@ -232,7 +232,7 @@ def test_many_short_texts_stay_different(sightings: Sightings) -> None:
         pass
 
 
-def test_what_a_fixture_cannot_hold_is_left_out(sightings: Sightings) -> None:
+def test_what_a_fixture_cannot_hold_is_left_out(sightings: FixtureRecording) -> None:
     rows: list[dict[str, Any]] = [
         {"id": 20, "host": "a.org", "datetime": "9999-01-01 00:00:00"},
         {"id": 21, "host": "A.org"},
@@ -264,12 +264,12 @@ NOTHING_SHOWN = [
 
 @pytest.mark.parametrize(("body", "status", "path"), NOTHING_SHOWN)
 def test_what_shows_no_record_is_not_recorded(body: bytes, status: int, path: str) -> None:
-    made = Sightings(shipped_contract(), "")
+    made = FixtureRecording(shipped_contract(), "")
     made.learn("account 1", {"REQUEST_METHOD": "GET", "PATH_INFO": path}, status, body)
     assert sum(shown for _, _, shown, _ in made.counts) == 0
 
 
-def test_what_is_deleted_is_forgotten(sightings: Sightings) -> None:
+def test_what_is_deleted_is_forgotten(sightings: FixtureRecording) -> None:
     sightings.learn("account 1", {"REQUEST_METHOD": "DELETE", "PATH_INFO": "/api/domains/7"}, 204, b"")
     assert [row["id"] for row in records(sightings.fixture(), "domains")] == [8]
 

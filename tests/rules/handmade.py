@@ -13,7 +13,7 @@ from golden_findings import FINDINGS
 
 from contract_tests.evidence import Evidence, Listing
 from contract_tests.exchange import OWN, Exchange, Expect, FormValue, Request
-from contract_tests.multipart import USUAL, Shape
+from contract_tests.multipart import USUAL, FormStyle
 from contract_tests.observation import NotApplicable, Satisfied, Violation
 from contract_tests.verdicts import observe
 from link_management_contract import Resource, shipped_contract
@@ -64,7 +64,7 @@ def answer(  # noqa: PLR0913 - whatever an exchange may have
     path: str = "",
     redirects: tuple[tuple[int, str], ...] = (),
     attempts: tuple[int | None, ...] = (),
-    shape: Shape = USUAL,
+    shape: FormStyle = USUAL,
 ) -> Exchange:
     """An exchange; each has a higher number than the one before."""
     method = {"list": "GET", "read": "GET", "delete": "DELETE"}.get(operation, "POST")

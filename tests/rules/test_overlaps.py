@@ -11,7 +11,7 @@ from handmade import CONTRACT, D, N, answer, deleted, made, page, read, record, 
 from contract_tests.evidence import Round
 from contract_tests.exchange import Exchange
 from contract_tests.observation import Violation
-from contract_tests.overlap.rules import Fate, Step, described, orders, timeline
+from contract_tests.overlap.rules import Step, WriteResult, described, orders, timeline
 from contract_tests.verdicts import observe
 
 BEFORE = record(D, 7)
@@ -157,11 +157,11 @@ def test_orders_are_those_that_reads_allow() -> None:
     between = Step("read", shows=frozenset({"b"}))
     assert [order for order, _ in orders([one, two, between])] == [("two", "read", "one")]
     assert list(orders([one, Step("read", shows=frozenset({"c"}))])) == []
-    unknown = replace(two, result=Fate.UNKNOWN)
+    unknown = replace(two, result=WriteResult.UNKNOWN)
     assert {state for _, state in orders([one, unknown])} == {frozenset({"a", "b"}), frozenset({"a"})}
     delete = Step("delete", None)
     assert {state for _, state in orders([one, delete])} == {None}
-    assert {state for _, state in orders([one, replace(delete, result=Fate.REJECTED)])} == {frozenset({"a"})}
+    assert {state for _, state in orders([one, replace(delete, result=WriteResult.REJECTED)])} == {frozenset({"a"})}
     assert [described(state) for state in (None, frozenset(), frozenset({"b", "a"}))] == [
         "no record",
         "nothing changed",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from handmade import BASE_URL, D, S, answer, listing, page, rows, said, visit
 
-from contract_tests.evidence import BeforeAfter, Evidence, PagingScan
+from contract_tests.evidence import ChangePeriod, Evidence, PagingScan
 from contract_tests.exchange import Exchange, Expect, Request
 
 TEN = {"results_per_page": "10"}
@@ -310,7 +310,9 @@ def test_a_last_page_on_its_own_shows_the_end_of_the_whole() -> None:
 
 
 def before_after(event: str, before: Exchange, after: Exchange, **ids: set[int]) -> Evidence:
-    phase = BeforeAfter(event, listing(before), listing(after), **{name: frozenset(each) for name, each in ids.items()})
+    phase = ChangePeriod(
+        event, listing(before), listing(after), **{name: frozenset(each) for name, each in ids.items()}
+    )
     return visit(change_periods={D.name: [phase]})
 
 

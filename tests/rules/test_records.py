@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from handmade import D, N, S, answer, changed, deleted, listing, made, page, read, record, rows, said, visit, written
 
-from contract_tests.evidence import BeforeAfter, Creation
+from contract_tests.evidence import ChangePeriod, Creation
 from contract_tests.exchange import Exchange, Expect
 from link_management_contract import Resource
 
@@ -231,7 +231,7 @@ def test_an_envelope_is_judged(rule: str, exchange: Exchange, expected: str) -> 
 
 
 def test_a_read_of_a_record_that_was_never_made_is_not_an_envelope() -> None:
-    phase = BeforeAfter("create", listing(page([])), listing(page([])), frozenset({7}))
+    phase = ChangePeriod("create", listing(page([])), listing(page([])), frozenset({7}))
     evidence = visit(answer("read", {"data": None}, identifier=7), change_periods={D.name: [phase]})
     assert said("envelopes.read-data-is-an-object", evidence) == ""
 

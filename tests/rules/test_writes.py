@@ -8,9 +8,19 @@ from typing import Any
 import pytest
 from handmade import BASE_URL, D, N, S, answer, deleted, listing, made, page, read, record, rows, said, visit, written
 
-from contract_tests.evidence import BeforeAfter, Change, Creation, Evidence, Omission, PagingScan, Removal, Split, Watch
+from contract_tests.evidence import (
+    Change,
+    ChangePeriod,
+    Creation,
+    Evidence,
+    Omission,
+    PagingScan,
+    Removal,
+    RepeatedListing,
+    Split,
+)
 from contract_tests.exchange import Exchange, Expect, FormValue
-from contract_tests.multipart import NOTHING_CHOSEN, SHAPES, STREAMED, UNUSUAL, Shape
+from contract_tests.multipart import NOTHING_CHOSEN, SHAPES, STREAMED, UNUSUAL, FormStyle
 from link_management_contract import Resource
 
 OPEN, REFUSAL = Expect.OPEN, Expect.REFUSAL
@@ -417,7 +427,7 @@ def test_a_form_that_another_client_writes_is_understood() -> None:
         ("forms.chunked-forms-are-understood", STREAMED),
     ],
 )
-def test_a_form_as_hardly_anybody_needs_it_has_a_rule_of_its_own(rule: str, shape: Shape) -> None:
+def test_a_form_as_hardly_anybody_needs_it_has_a_rule_of_its_own(rule: str, shape: FormStyle) -> None:
     form = {"name": "ct1x-1z"}
     for status, expected, usual in ((200, "S", "S"), (400, "V", ""), (403, "U", "U")):
         evidence = updated(S, {"name": "a"}, {"name": "a"})
@@ -509,9 +519,9 @@ def test_a_created_record_is_read(seen: Exchange, expected: str) -> None:
     assert said("lifecycle.created-record-is-read", created(D, {"host": "a.example.com"}, seen=seen)) == expected
 
 
-def phase(event: str, before: list[dict[str, Any]], after: list[dict[str, Any]], **more: Any) -> BeforeAfter:
+def phase(event: str, before: list[dict[str, Any]], after: list[dict[str, Any]], **more: Any) -> ChangePeriod:
     ids = {name: frozenset(each) for name, each in more.items() if name != "complete"}
-    return BeforeAfter(event, listing(page(before)), listing(page(after), complete=more.get("complete", True)), **ids)
+    return ChangePeriod(event, listing(page(before)), listing(page(after), complete=more.get("complete", True)), **ids)
 
 
 def around(event: str, before: list[dict[str, Any]], after: list[dict[str, Any]], **more: Any) -> Evidence:
@@ -688,9 +698,9 @@ def test_an_update_of_a_deleted_record_does_not_bring_it_back() -> None:
     assert said(rule, removed(late_list=LISTED)) == ""
 
 
-def looked(*looks: list[dict[str, Any]], rested: list[dict[str, Any]]) -> Watch:
+def looked(*looks: list[dict[str, Any]], rested: list[dict[str, Any]]) -> RepeatedListing:
     by_id = [{row["id"]: row for row in look} for look in looks]
-    return Watch(tuple(by_id), {row["id"]: row for row in rested}, page([]))
+    return RepeatedListing(tuple(by_id), {row["id"]: row for row in rested}, page([]))
 
 
 def test_reads_change_nothing() -> None:
@@ -701,7 +711,7 @@ def test_reads_change_nothing() -> None:
         [record(D, 1, host="c")],
     )
 
-    def seen(watch: Watch) -> str:
+    def seen(watch: RepeatedListing) -> str:
         return said(rule, visit(repeated_listings={D.name: [watch]}))
 
     assert seen(looked(one, two, three, rested=three)) == "V"

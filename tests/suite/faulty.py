@@ -16,7 +16,7 @@ from contract_tests.evidence import Evidence
 from contract_tests.exchange import Request
 from contract_tests.observation import EVERY, Chapters
 from contract_tests.run import Options, Run, Visits
-from contract_tests.survey.visit import Further
+from contract_tests.survey.visit import ExtraSteps
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.identities import identities
 from contract_tests.target.ledger import Ledger
@@ -84,7 +84,7 @@ def survey_alone(_: Visitor) -> Iterator[Callable[[], object]]:
     return iter(())
 
 
-def exploring(explore: Explore) -> Further:
+def exploring(explore: Explore) -> ExtraSteps:
     """Exploration as a visit takes it."""
     return lambda visitor: (("exploring", step) for step in explore(visitor))
 

@@ -8,13 +8,13 @@ from email.policy import HTTP
 
 import pytest
 
-from contract_tests.multipart import NOTHING_CHOSEN, SHAPES, USUAL, Shape, encode
+from contract_tests.multipart import NOTHING_CHOSEN, SHAPES, USUAL, FormStyle, encode
 
 FORM: dict[str, str | tuple[str, bytes, str]] = {"name": "Größe 1", "logo": ("logo.png", b"\x89PNG\r\n--", "image/png")}
 
 
 @pytest.mark.parametrize("shape", [USUAL, *SHAPES, NOTHING_CHOSEN], ids=lambda shape: shape.client)
-def test_each_shape_is_a_form(shape: Shape) -> None:
+def test_each_shape_is_a_form(shape: FormStyle) -> None:
     body, media_type = encode(FORM, shape)
     assert len(shape.boundary) <= 70
     read = message_from_bytes(f"Content-Type: {media_type}\r\n\r\n".encode() + body, policy=HTTP)
@@ -33,7 +33,7 @@ def test_a_boundary_with_punctuation_is_quoted() -> None:
 
 
 @pytest.mark.parametrize("shape", [USUAL, *SHAPES, NOTHING_CHOSEN], ids=lambda shape: shape.client)
-def test_a_boundary_holds_only_what_common_clients_put_there(shape: Shape) -> None:
+def test_a_boundary_holds_only_what_common_clients_put_there(shape: FormStyle) -> None:
     """Some frameworks end a boundary at a comma, which RFC 2046 allows and no client sends."""
     assert re.fullmatch(r"[A-Za-z0-9=_+.-]+", shape.boundary)
     found = re.search(r'boundary="?([^";,]+)"?', encode(FORM, shape)[1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from contract_tests.commands.prove import as_dict, markdown
-from contract_tests.proof import Defect, Judged, Proof, Trial
+from contract_tests.proof import Defect, Judgement, Proof, ServerSetup
 from link_management_contract import Rule
 
 DEFECT = Defect("total-is-one-more", "a.rule", "One too many.", ())
@@ -19,12 +19,12 @@ def judged(
     undecided: tuple[str, ...] = (),
     left: tuple[str, ...] = (),
     hostile: bool = False,
-) -> Judged:
-    trial = Trial(name, 3, {"grease": 3}, ("domains",), DEFECT.rule, may_be_undecided=hostile)
-    return Judged(trial, frozenset(fell), frozenset(fell), undecided, left, 7 if DEFECT.rule in fell else None)
+) -> Judgement:
+    trial = ServerSetup(name, 3, {"grease": 3}, ("domains",), DEFECT.rule, may_be_undecided=hostile)
+    return Judgement(trial, frozenset(fell), frozenset(fell), undecided, left, 7 if DEFECT.rule in fell else None)
 
 
-def proof(*every: Judged) -> Proof:
+def proof(*every: Judgement) -> Proof:
     return Proof.of({"a.rule": RULE}, {each.name: each for each in (DEFECT, OTHER)}, every)
 
 

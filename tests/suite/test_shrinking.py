@@ -15,7 +15,7 @@ from contract_tests import cli
 from contract_tests.replayed import with_markers
 from contract_tests.reports.repro import Script, printf, quoted, script_of
 from contract_tests.run import Options, run
-from contract_tests.shrinking import Shrinking, Shrunk
+from contract_tests.shrinking import ShortestSteps, Shrinking
 from contract_tests.target.target import Limits
 from contract_tests.verdicts import Outcome
 from link_management_contract import Rule, shipped_contract
@@ -101,7 +101,7 @@ def test_a_finding_that_does_not_show_once_more_is_not_shrunk(monkeypatch: pytes
     tried = Shrinking._try  # noqa: SLF001 - somebody else's doing, which shows in some tries only
     seen = set[str]()
 
-    def now_and_then(self: Shrinking, rule: Rule, *more: Any) -> Shrunk | None:
+    def now_and_then(self: Shrinking, rule: Rule, *more: Any) -> ShortestSteps | None:
         shown = tried(self, rule, *more)
         is_first = rule.id not in seen
         seen.update([rule.id] if shown else [])
