@@ -21,7 +21,7 @@ from contract_tests.errors import BROKEN, INTERRUPTED, StoppedError, UsageError
 from contract_tests.screen import complain, without_workflow_commands
 from link_management_contract import Contract, shipped_contract
 
-SELDOM = (50_000, 20, 100)  # a run keeps nearly all that it sees: looking for garbage more often finds none
+GC_THRESHOLDS = (50_000, 20, 100)  # a run keeps nearly all that it sees: looking for garbage more often finds none
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 FILE = click.Path(path_type=Path)
 
@@ -134,8 +134,8 @@ RUN = (
     _flag("--verbose", "also print the areas, the server's choices and all that was not judged"),
 )
 # options of a run that `mcp` does not take: its tools or the environment give them, or they are for people alone
-OF_TOOLS = {"api_key", "second_api_key", "base_url", "watch", "plan", "resources", "rules", "explore", "overlap"}
-OF_SCREENS = {"max_failures", "write_waivers", "baseline", "quiet", "verbose"}
+MCP_OPTIONS = {"api_key", "second_api_key", "base_url", "watch", "plan", "resources", "rules", "explore", "overlap"}
+SCREEN_OPTIONS = {"max_failures", "write_waivers", "baseline", "quiet", "verbose"}
 COMMANDS: dict[str, tuple[str, tuple[click.Parameter, ...]]] = {
     "run": ("judge an implementation", RUN),
     "rules": (
@@ -183,7 +183,7 @@ COMMANDS: dict[str, tuple[str, tuple[click.Parameter, ...]]] = {
         "serve tools to a coding agent, over stdin and stdout; keys come from the environment alone",
         (
             _option(["--base-url"], type=base_url, metavar="URL", help="judge no other [default: any on this machine]"),
-            *(option for option in RUN if option.name not in OF_TOOLS | OF_SCREENS),
+            *(option for option in RUN if option.name not in MCP_OPTIONS | SCREEN_OPTIONS),
         ),
     ),
     "prove": (
@@ -208,7 +208,7 @@ def main(arguments: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - the 
         The exit status: 0 conforms, 1 does not conform, 2 interrupted, 3 the suite broke, 4 usage, 5 nothing
         selected, 6 undecided, 7 target unusable.
     """
-    gc.set_threshold(*SELDOM)
+    gc.set_threshold(*GC_THRESHOLDS)
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError):  # a replaced stream may have no encoding
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]

@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from contract_tests.exchange import OTHER, OWN, Exchange, Expect, Page, id_of
+from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Expect, Page, id_of
 from contract_tests.masking import begins
 from link_management_contract import Resource
 
@@ -278,7 +278,7 @@ class Evidence:
         """The account's own exchanges for some operations."""
         for exchange in self.exchanges:
             request = exchange.request
-            is_run_s = (request.resource, request.identity, exchange.expects) == (self.resource.name, OWN, expects)
+            is_run_s = (request.resource, request.identity, exchange.expects) == (self.resource.name, OWN_KEY, expects)
             if is_run_s and request.operation in operations:
                 yield exchange
 
@@ -291,7 +291,7 @@ class Evidence:
             request, data = exchange.request, exchange.data
             if request.resource != self.resource.name or request.operation not in operations:
                 continue
-            if request.identity == OWN and exchange.expects is Expect.SUCCESS:
+            if request.identity == OWN_KEY and exchange.expects is Expect.SUCCESS:
                 yield exchange
             elif request.identity == OTHER or exchange.expects is Expect.OVERLOOKED:
                 shows = request.operation != "read" or (isinstance(data, dict) and "id" in data)
@@ -316,7 +316,7 @@ class Evidence:
 
     def is_run_record(self, record: Record, exchange: Exchange | None = None) -> bool:
         """Whether a record is the run's, in an answer to the account; another account may have one with the same id."""
-        return id_of(record) in self.created_ids and (exchange is None or exchange.request.identity == OWN)
+        return id_of(record) in self.created_ids and (exchange is None or exchange.request.identity == OWN_KEY)
 
     def is_missing(self, identifier: Any) -> bool:
         """Whether the complete listing after a record's create lacks the record."""

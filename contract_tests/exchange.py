@@ -24,7 +24,7 @@ OPERATIONS = tuple(METHODS)
 WRITES = tuple(operation for operation, method in METHODS.items() if method != "GET")
 REJECTED = {400, 404, 405, 415, 422, 501}  # statuses that say that the request itself is wrong
 GATEWAYS = (502, 503, 504)  # what answers them may be in front of the server
-OWN = "the account's key"
+OWN_KEY = "the account's key"
 OTHER = "another account's key"
 
 
@@ -64,7 +64,7 @@ class Request:
     path: str
     query: tuple[tuple[str, str], ...] = ()
     form: Mapping[str, FormValue] | None = None
-    identity: str = OWN
+    identity: str = OWN_KEY
     identifier: int | None = None
     expects: Expect = Expect.SUCCESS
     body: tuple[str, bytes] | None = None
@@ -218,7 +218,7 @@ def id_of(record: Any) -> Any:
     identifier = record.get("id") if isinstance(record, dict) else None
     if (
         isinstance(identifier, str)
-        and len(identifier) <= LONGEST_NUMBER
+        and len(identifier) <= MAX_NUMBER_DIGITS
         and identifier.isdecimal()
         and identifier.isascii()
     ):
@@ -300,10 +300,10 @@ class Page:
         return bool(self.pages) and self.number <= (self.pages or 0)
 
 
-LONGEST_NUMBER = 100  # digits; Python refuses to print numbers with several thousand of them
-LONG = 20_000  # bytes
+MAX_NUMBER_DIGITS = 100  # digits; Python refuses to print numbers with several thousand of them
+INTERNING_THRESHOLD = 20_000  # bytes
 PART = re.compile(rb'[\[{]\s*["\[{\]}]')  # the beginning of an object or a list; in a text it hardly ever stands
-MOST_PARTS = 100_000  # objects and lists in one answer; a page of 1000 records holds some 3000
+MAX_PARTS = 100_000  # objects and lists in one answer; a page of 1000 records holds some 3000
 DEEPEST = 40  # levels
 
 
@@ -311,7 +311,7 @@ def read_json(body: bytes) -> Any:
     """The value of a body, or None if it is no JSON that a reader has to be ready for; a byte order mark is ignored."""
     if has_too_many_parts(body):
         return None
-    hook = _interned if len(body) > LONG else None
+    hook = _interned if len(body) > INTERNING_THRESHOLD else None
     try:
         text = body.decode("utf-8-sig")
         value = json.loads(text, parse_constant=refuse_constant, parse_int=integer, object_pairs_hook=hook)
@@ -322,7 +322,7 @@ def read_json(body: bytes) -> Any:
 
 def has_too_many_parts(body: bytes) -> bool:
     """Whether JSON would take more memory than any list of this API has a use for."""
-    return len(body) > MOST_PARTS and sum(1 for _ in PART.finditer(body)) > MOST_PARTS
+    return len(body) > MAX_PARTS and sum(1 for _ in PART.finditer(body)) > MAX_PARTS
 
 
 def refuse_constant(constant: str) -> None:
@@ -336,7 +336,7 @@ def refuse_constant(constant: str) -> None:
 
 def integer(digits: str) -> int:
     """A whole number; only the first digits count if there are more than anybody needs."""
-    return int(digits[:LONGEST_NUMBER])
+    return int(digits[:MAX_NUMBER_DIGITS])
 
 
 def _interned(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -19,16 +19,16 @@ from urllib.parse import parse_qsl, urlsplit
 import harfile
 
 from contract_tests.errors import UsageError
-from contract_tests.exchange import OWN, REJECTED, Exchange, Expect, Request, id_of, integer
+from contract_tests.exchange import OWN_KEY, REJECTED, Exchange, Expect, Request, id_of, integer
 from contract_tests.multipart import media_type_of
-from contract_tests.target.connection import LONGEST_BODY
+from contract_tests.target.connection import MAX_BODY_BYTES
 from contract_tests.verdicts import Outcome
 from link_management_contract import Contract, Resource
 
 GZIP_OR_ZLIB, RAW_DEFLATE = zlib.MAX_WBITS | 32, -zlib.MAX_WBITS
 HTTP, FILE = "HTTP/1.1", "record.har"
 LONGEST = 10 << 20  # bytes of a file that servers of CI take as it is; a longer one is compressed
-MOST_READ = 1 << 30  # bytes of one that was compressed
+MAX_DECOMPRESSED = 1 << 30  # bytes of one that was compressed
 MAGIC = b"\x1f\x8b"
 ON_A_RECORD = {"GET": "read", "POST": "update", "DELETE": "delete"}
 
@@ -165,7 +165,7 @@ def _is_written(exchange: Exchange, _: Resource) -> bool:
 
 def _with_refusals(exchanges: tuple[Exchange, ...], contract: Contract) -> tuple[Exchange, ...]:
     """The exchanges, treating rejected lists of the first page as documented if the key is good."""
-    if not any(exchange.succeeded and exchange.request.identity == OWN for exchange in exchanges):
+    if not any(exchange.succeeded and exchange.request.identity == OWN_KEY for exchange in exchanges):
         return exchanges
 
     def is_rejected(exchange: Exchange) -> bool:
@@ -187,10 +187,10 @@ def _decompress_file(content: bytes) -> bytes:
     if not content.startswith(MAGIC):
         return content
     try:
-        decompressed = zlib.decompressobj(GZIP_OR_ZLIB).decompress(content, MOST_READ + 1)
+        decompressed = zlib.decompressobj(GZIP_OR_ZLIB).decompress(content, MAX_DECOMPRESSED + 1)
     except zlib.error as error:
         raise ValueError(error) from error
-    if len(decompressed) > MOST_READ:
+    if len(decompressed) > MAX_DECOMPRESSED:
         raise ValueError(len(decompressed))
     return decompressed
 
@@ -210,7 +210,7 @@ def request_at(contract: Contract, method: str, url: str) -> tuple[str, Resource
         operation, identifier = _operation(resource, method, f"/api/{path}")
         if operation:
             query = tuple(parse_qsl(parts.query, keep_blank_values=True))
-            request = Request(operation, resource.name, method, f"/api/{path}", query, None, OWN, identifier)
+            request = Request(operation, resource.name, method, f"/api/{path}", query, None, OWN_KEY, identifier)
             return base_url, resource, request
     return None
 
@@ -240,7 +240,7 @@ def _recognised(contract: Contract, entry: dict[str, Any], number: int) -> tuple
     comment = _comment(entry)
     is_ours = comment.get("expects") in set(Expect)
     expects = Expect(comment["expects"]) if is_ours else Expect.OPEN
-    api_request = replace(api_request, identity=str(comment.get("identity", OWN)), expects=expects)
+    api_request = replace(api_request, identity=str(comment.get("identity", OWN_KEY)), expects=expects)
     headers = {header["name"]: header["value"] for header in response["headers"]}
     status = response["status"] or None
     if not isinstance(status, int | None) or not all(isinstance(value, str) for value in headers.values()):
@@ -279,7 +279,7 @@ def _decompressed(body: bytes) -> bytes:
     for form in (GZIP_OR_ZLIB, RAW_DEFLATE):
         stream = zlib.decompressobj(form)
         with suppress(zlib.error):
-            decompressed = stream.decompress(body, LONGEST_BODY)
+            decompressed = stream.decompress(body, MAX_BODY_BYTES)
             if stream.eof:
                 return decompressed
     raise _UnreadableError("with a body that cannot be decompressed")

@@ -8,7 +8,7 @@ import schemathesis
 from schemathesis.core.failures import CustomFailure, FailureGroup
 
 from contract_tests.evidence import Evidence
-from contract_tests.exchange import OWN, Exchange, Expect
+from contract_tests.exchange import OWN_KEY, Exchange, Expect
 from contract_tests.har import judged_as_documented, request_at
 from contract_tests.observation import Violation
 from contract_tests.target.identities import NOBODY
@@ -32,7 +32,7 @@ def contract_rules(
     if recognised is None:
         return
     base_url, resource, request = recognised
-    identity = OWN if "Authorization" in response.request.headers else NOBODY
+    identity = OWN_KEY if "Authorization" in response.request.headers else NOBODY
     request = replace(request, identity=identity, expects=Expect.OPEN)
     headers = {name: values[-1] for name, values in response.headers.items()}
     exchange = judged_as_documented(Exchange(request, 1, response.status_code, headers, response.content), resource)

@@ -15,15 +15,15 @@ from urllib.parse import quote
 from contract_tests.exchange import Exchange, id_of
 from link_management_contract.texts import escape_pattern, printable
 
-LONGEST_KEPT = 2000  # characters
-OF_A_RUN = re.compile(r"ct[0-9a-z]+-\d+z?|00\d{10}0", re.IGNORECASE)  # in a name or host, or a number as a name
+MAX_CACHED_LENGTH = 2000  # characters
+RUN_MARKER = re.compile(r"ct[0-9a-z]+-\d+z?|00\d{10}0", re.IGNORECASE)  # in a name or host, or a number as a name
 TIME = re.compile(r'"?\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:?\d\d)?"?')  # of ISO 8601, also as JSON
 
 
 def normalize(text: object) -> str:
     """The letters and digits of a text, in lower case; HTML entities are decoded first."""
     string = str(text)
-    return _normalize(string) if len(string) <= LONGEST_KEPT else _normalize.__wrapped__(string)
+    return _normalize(string) if len(string) <= MAX_CACHED_LENGTH else _normalize.__wrapped__(string)
 
 
 @lru_cache(1024)  # the same records are shown again and again
@@ -55,7 +55,7 @@ def _end(marker: str) -> str:
 
 def is_marker(text: str) -> bool:
     """Whether a text is a marker as runs make them, and not a word that other records may hold, too."""
-    return OF_A_RUN.match(text) is not None
+    return RUN_MARKER.match(text) is not None
 
 
 def mark_of(label: object) -> str:
@@ -64,8 +64,8 @@ def mark_of(label: object) -> str:
 
 
 SHORTEST = 4  # characters of a secret that is replaced anywhere; a shorter one occurs in too many words
-LONGEST_ESCAPED = 200  # characters of a secret that is found however its characters are escaped
-OF_THE_LIST = ("meta", "links", "errors", "error", "message")  # the parts of an answer that are not about a record
+MAX_ESCAPED_LENGTH = 200  # characters of a secret that is found however its characters are escaped
+ENVELOPE_MEMBERS = ("meta", "links", "errors", "error", "message")  # the parts of an answer that are not about a record
 TELLING = {  # fields of others' records that show a choice of the service and nothing about the account
     "type": re.compile(r"[a-z_]{1,20}"),
     "scheme": re.compile(r"https?://"),
@@ -132,7 +132,7 @@ class Masking:
         patterns = {
             re.compile(escape_pattern(secret)): placeholder
             for secret, placeholder in secrets.items()
-            if SHORTEST <= len(secret) <= LONGEST_ESCAPED
+            if SHORTEST <= len(secret) <= MAX_ESCAPED_LENGTH
         }
         return cls(longest_first, frozen_ids, frozenset(map(str.casefold, markers)), patterns)
 
@@ -241,7 +241,7 @@ def _answer(body: Any, is_run_s: Callable[[dict[str, Any]], bool]) -> Any:
         return _masked(body)
     if "data" not in body and id_of(body) is not None:  # a record without its envelope
         return _data(body, is_run_s)
-    return {name: value if name in OF_THE_LIST else _data(value, is_run_s) for name, value in body.items()}
+    return {name: value if name in ENVELOPE_MEMBERS else _data(value, is_run_s) for name, value in body.items()}
 
 
 def _refusal(body: Any, is_run_s: Callable[[dict[str, Any]], bool]) -> Any:

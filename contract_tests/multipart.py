@@ -31,7 +31,7 @@ class FormStyle:
 
 
 USUAL = FormStyle("this suite")
-SHAPES = (
+FORM_STYLES = (
     FormStyle(
         "a browser",
         "----WebKitFormBoundary7MA4YWxkTrZu0gW",

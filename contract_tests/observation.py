@@ -11,7 +11,7 @@ from contract_tests.exchange import Exchange, id_of
 from contract_tests.masking import text_shape
 from link_management_contract import Resource
 
-LONGEST, LONGEST_ID = 60, 20  # characters of a value in a finding
+MAX_VALUE_LENGTH, MAX_ID_LENGTH = 60, 20  # characters of a value in a finding
 BEFORE_A_DIFFERENCE = 20  # characters
 TOGGLED = ("webhook", "slack")  # types of a handler that no service has a reason to switch on or off by itself
 
@@ -31,9 +31,11 @@ class Chapter(Enum):
 
 
 Chapters = frozenset[Chapter]
-EVERY = frozenset(Chapter) - {Chapter.CONTROL}
-PAGES, MADE, CONTROL = (frozenset({chapter}) for chapter in (Chapter.PAGING, Chapter.CREATING, Chapter.CONTROL))
-CHANGED, GONE = MADE | {Chapter.UPDATING}, MADE | {Chapter.DELETING}
+NEEDS_ALL = frozenset(Chapter) - {Chapter.CONTROL}
+NEEDS_PAGES, NEEDS_CREATES, NEEDS_CONTROL = (
+    frozenset({chapter}) for chapter in (Chapter.PAGING, Chapter.CREATING, Chapter.CONTROL)
+)
+NEEDS_UPDATES, NEEDS_DELETES = NEEDS_CREATES | {Chapter.UPDATING}, NEEDS_CREATES | {Chapter.DELETING}
 
 
 @dataclass(frozen=True)
@@ -195,14 +197,18 @@ def format_value(value: Any, *, verbatim: bool = True) -> str:
     if value is MISSING:
         return "missing"
     encoded = json.dumps(value, ensure_ascii=False)
-    text = encoded[:LONGEST] if verbatim or value is None or isinstance(value, bool) else text_shape(encoded[:LONGEST])
-    return f"{text}{'…' if len(encoded) > LONGEST else ''}"
+    text = (
+        encoded[:MAX_VALUE_LENGTH]
+        if verbatim or value is None or isinstance(value, bool)
+        else text_shape(encoded[:MAX_VALUE_LENGTH])
+    )
+    return f"{text}{'…' if len(encoded) > MAX_VALUE_LENGTH else ''}"
 
 
 def from_first_difference(required: str, received: str) -> tuple[str, str]:
     """Two texts of the run for a report; long ones from shortly before the place where they begin to differ."""
     common_length = same_beginning(required, received)
-    start = max(0, common_length - BEFORE_A_DIFFERENCE) if max(len(required), len(received)) > LONGEST else 0
+    start = max(0, common_length - BEFORE_A_DIFFERENCE) if max(len(required), len(received)) > MAX_VALUE_LENGTH else 0
     first, second = (f"{'…' if start else ''}{format_value(text[start:])}" for text in (required, received))
     return first, second
 
@@ -215,7 +221,7 @@ def same_beginning(one: str, other: str) -> int:
 
 def id_text(record: Record) -> str:
     """The id of a record for a report, as it stands in the JSON."""
-    return json.dumps(record.get("id"))[:LONGEST_ID]
+    return json.dumps(record.get("id"))[:MAX_ID_LENGTH]
 
 
 def answer(exchange: Exchange) -> str:

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from contract_tests.exchange import OWN, Exchange, Expect, id_of, is_integer
+from contract_tests.exchange import OWN_KEY, Exchange, Expect, id_of, is_integer
 from contract_tests.target.identities import NOBODY
 from link_management_contract import Contract
 
@@ -25,7 +25,7 @@ MEDIA_TYPES = {
     "text/plain": "text",
 }
 ALLOWED = ("10", "25", "50", "100", "250", "500", "1000")
-NEAREST = {"7": 10, "60": 50, "5000": 1000}
+NEAREST_PAGE_SIZE = {"7": 10, "60": 50, "5000": 1000}
 ENOUGH_ROWS = 3
 PROBLEM = {"type", "title", "status", "detail", "instance"}  # RFC 9457
 DIGITS_OF_A_PAGE = 6  # one further is odd, not just past the end
@@ -110,7 +110,7 @@ def _successes(exchanges: Exchanges, operation: str, *resources: str) -> Iterato
         request = exchange.request
         is_requested = request.operation == operation and (not resources or request.resource in resources)
         readable = operation == "delete" or isinstance(exchange.json, dict)
-        if is_requested and request.identity == OWN and exchange.succeeded and readable:
+        if is_requested and request.identity == OWN_KEY and exchange.succeeded and readable:
             yield exchange
 
 
@@ -123,7 +123,7 @@ def _first_reads(exchanges: Exchanges, *resources: str) -> Iterator[tuple[Exchan
     waiting: dict[tuple[str, Any], Exchange] = {}
     for exchange in exchanges:
         request = exchange.request
-        if request.operation == "create" and exchange.made_id is not None and request.identity == OWN:
+        if request.operation == "create" and exchange.made_id is not None and request.identity == OWN_KEY:
             waiting[request.resource, exchange.made_id] = exchange
         elif request.operation in ("update", "delete"):
             waiting.pop((request.resource, request.identifier), None)
@@ -152,7 +152,7 @@ def _refused_creates(exchanges: Exchanges) -> Iterator[Exchange]:
     """Creates that must not succeed, and did not."""
     for exchange in exchanges:
         is_invalid = (
-            exchange.expects is Expect.REFUSAL and exchange.request.identity == OWN and exchange.made_id is None
+            exchange.expects is Expect.REFUSAL and exchange.request.identity == OWN_KEY and exchange.made_id is None
         )
         if is_invalid and not exchange.failed:
             yield exchange
@@ -206,7 +206,7 @@ def _unknown_id(exchanges: Exchanges) -> Iterator[str]:
     for exchange in exchanges:
         request = exchange.request
         record_key = (request.resource, request.identifier)
-        if request.operation == "delete" and exchange.succeeded and request.identity == OWN:
+        if request.operation == "delete" and exchange.succeeded and request.identity == OWN_KEY:
             deleted.add(record_key)
         elif request.operation == "read" and record_key in deleted and exchange.record is None and exchange.status:
             yield "200-null" if exchange.status == OK else str(exchange.status)
@@ -311,11 +311,11 @@ def _order(exchanges: Exchanges) -> Iterator[str]:
 def _size_not_allowed(exchanges: Exchanges) -> Iterator[str]:
     for exchange in exchanges:
         size = exchange.request.params.get("results_per_page", "")
-        if exchange.request.operation == "list" and exchange.request.identity == OWN and size in NEAREST:
+        if exchange.request.operation == "list" and exchange.request.identity == OWN_KEY and size in NEAREST_PAGE_SIZE:
             if not exchange.succeeded:
                 yield str(exchange.status)
             elif exchange.page and "results_per_page" in exchange.page.meta:
-                yield "nearest" if exchange.page.meta["results_per_page"] == NEAREST[size] else "default"
+                yield "nearest" if exchange.page.meta["results_per_page"] == NEAREST_PAGE_SIZE[size] else "default"
 
 
 @detector("odd-page")

@@ -13,8 +13,8 @@ import pytest
 
 from contract_tests.cli import RUN, parse
 
-HERE = Path(__file__).parent
-NAMED = "CONTRACT_TESTS_NAMED"
+PACKAGE_FOLDER = Path(__file__).parent
+SUITE_NAMED = "CONTRACT_TESTS_NAMED"
 KEY = "contract_tests_outcome"
 NOT_HERE = {"--plan", "--quiet", "--verbose", "--write-waivers"}  # these concern the command, not the run
 OPTIONS = {
@@ -22,14 +22,14 @@ OPTIONS = {
 }
 OUTCOME = pytest.StashKey[Any]()
 RESULTS = pytest.StashKey[Any]()
-WRITTEN = pytest.StashKey[bool]()
+REPORTS_WRITTEN = pytest.StashKey[bool]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of `contract-tests run` if this suite is named; other suites may have the same options."""
-    if not any("contract_tests" in argument for argument in sys.argv) and NAMED not in os.environ:
+    if not any("contract_tests" in argument for argument in sys.argv) and SUITE_NAMED not in os.environ:
         return
-    os.environ[NAMED] = "1"  # so that pytest-xdist's workers, whose arguments are not visible, know it too
+    os.environ[SUITE_NAMED] = "1"  # so that pytest-xdist's workers, whose arguments are not visible, know it too
     group = parser.getgroup("contract-tests")
     for name, option in OPTIONS.items():
         action = "store_true" if option.is_flag else "append" if option.multiple else "store"
@@ -39,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not option_value(config, "--base-url") and any(item.path.parent == HERE for item in items):
+    if not option_value(config, "--base-url") and any(item.path.parent == PACKAGE_FOLDER for item in items):
         pytest.exit("contract-tests: give --base-url, where the implementation answers", returncode=4)
 
 
@@ -77,7 +77,7 @@ def _run(config: pytest.Config) -> Any:
     contract, options = shipped_contract(), parse(["run", *_arguments(config)])
     outcome = carry_out(contract, options, Interrupts())
     config.stash[RESULTS] = as_dict(outcome)
-    config.stash[WRITTEN] = write_reports(contract, outcome, config.stash[RESULTS], options)
+    config.stash[REPORTS_WRITTEN] = write_reports(contract, outcome, config.stash[RESULTS], options)
     if outcome.interrupted:
         raise InterruptedRunError(left=len(outcome.left))
     return outcome
@@ -102,7 +102,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         session.exitstatus = 6
     if outcome.stale and exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         session.exitstatus = 1
-    unwritten = not session.config.stash.get(WRITTEN, True)
+    unwritten = not session.config.stash.get(REPORTS_WRITTEN, True)
     if (outcome.left or unwritten) and session.exitstatus != pytest.ExitCode.TESTS_FAILED:
         session.exitstatus = 3
     for text in outcome.stale:

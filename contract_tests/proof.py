@@ -18,7 +18,7 @@ from typing import Any, Self
 import urllib3
 
 from contract_tests.errors import UsageError
-from contract_tests.observation import CONTROL, EVERY, Chapters
+from contract_tests.observation import NEEDS_ALL, NEEDS_CONTROL, Chapters
 from contract_tests.reports.repro import Script, script_of
 from contract_tests.run import Options, Progress, further_requests, needed, run
 from contract_tests.target.target import Limits
@@ -29,10 +29,10 @@ KEY, SECOND_KEY = "demo-key-harbour", "demo-key-alpine"
 SECONDS_TO_STOP = 5
 SECONDS_OF_A_SCRIPT = 60
 RECORDS = (28, 0, 25, 40, 30)  # of each resource, at the start
-ENOUGH = 26  # with fewer, the survey creates what paging needs; servers with a defect start with this many
+STARTING_RECORDS = 26  # with fewer, the survey creates what paging needs; servers with a defect start with this many
 EXPLORE = 430  # the default of a run
 ROUNDS = 5  # of requests that overlap
-CROWDED = "robustness.requests-work-in-parallel"  # what a visit to one resource cannot show
+PARALLEL_RULE = "robustness.requests-work-in-parallel"  # what a visit to one resource cannot show
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ class ServerSetup:
     switches: Mapping[str, Any]
     resources: tuple[str, ...]
     rule: str | None = None
-    chapters: Chapters = EVERY
+    chapters: Chapters = NEEDS_ALL
     explore: int = 0
     overlap: int = 0
     may_be_undecided: bool = False
@@ -323,15 +323,15 @@ def trials_of(defect: Defect, contract: Contract, seeds: Iterable[int]) -> list[
     """
     rule = contract.rules[defect.rule]
     resources, overlaps = defect.resources or rule.resources, rule.decided_by == "round"
-    chapters = needed([rule, *map(contract.rules.__getitem__, rule.implies)]) - CONTROL
+    chapters = needed([rule, *map(contract.rules.__getitem__, rule.implies)]) - NEEDS_CONTROL
     return [
         ServerSetup(
             defect.name,
             seed,
-            switches(seed) | {"records": max(ENOUGH, RECORDS[seed % len(RECORDS)]), "defects": [defect.name]},
-            tuple(resources) if rule.id == CROWDED else (resources[seed % len(resources)],),
+            switches(seed) | {"records": max(STARTING_RECORDS, RECORDS[seed % len(RECORDS)]), "defects": [defect.name]},
+            tuple(resources) if rule.id == PARALLEL_RULE else (resources[seed % len(resources)],),
             rule.id,
-            chapters if number else EVERY,
+            chapters if number else NEEDS_ALL,
             explore=0 if overlaps else EXPLORE,
             overlap=ROUNDS if overlaps else 0,
             is_repeated=number == 0 and not overlaps,
@@ -360,7 +360,7 @@ def switches(seed: int) -> dict[str, Any]:
 def judge(contract: Contract, base_url: str, server: ServerSetup) -> Judgement:
     """Judge a trial's server, in a whole visit with exploration if less does not show its defect."""
     chapters = set[str]()
-    attempts = [server, replace(server, chapters=EVERY, explore=EXPLORE)] if server.rule else [server]
+    attempts = [server, replace(server, chapters=NEEDS_ALL, explore=EXPLORE)] if server.rule else [server]
     for attempt in attempts:
         outcome = run_suite(contract, base_url, attempt, lambda chapter, _: chapters.add(chapter))
         violated = [result for result in outcome.results if result.verdict in VIOLATED]
@@ -375,7 +375,7 @@ def judge(contract: Contract, base_url: str, server: ServerSetup) -> Judgement:
         frozenset(result.rule.id for result in outcome.results if result.findings),
         tuple(f"{result.id}: {'; '.join(result.reasons)}" for result in undecided),
         tuple(map(str, outcome.left)),
-        min(numbers, default=None) if server.chapters == EVERY else None,
+        min(numbers, default=None) if server.chapters == NEEDS_ALL else None,
         server.rule is not None and any(chapter.endswith(": exploring") for chapter in chapters),
         server.is_repeated and any(shows(contract, outcome, result, server.switches) for result in failing),
     )
@@ -399,5 +399,5 @@ def run_suite(contract: Contract, base_url: str, server: ServerSetup, progress: 
         limits=limits,
         shrink=None if server.is_repeated else 0,
     )
-    options = replace(options, jobs=3 if server.seed % 2 or server.rule == CROWDED else 1)
+    options = replace(options, jobs=3 if server.seed % 2 or server.rule == PARALLEL_RULE else 1)
     return run(contract, options, progress=progress)

@@ -17,13 +17,13 @@ from contract_tests.evidence import (
     Record,
     Removal,
 )
-from contract_tests.exchange import OTHER, OWN, WRITES, Exchange, Expect, Page, id_of
+from contract_tests.exchange import OTHER, OWN_KEY, WRITES, Exchange, Expect, Page, id_of
 from contract_tests.masking import shows
 from contract_tests.multipart import USUAL
 from contract_tests.observation import DECISIONS, Observation
 from link_management_contract import Resource, Rule
 
-MARK = re.compile(r"ct[0-9a-f]+(?:x[0-9a-f]*)?-(\d+z)", re.IGNORECASE)  # what marks a record of a run
+RUN_MARKER = re.compile(r"ct[0-9a-f]+(?:x[0-9a-f]*)?-(\d+z)", re.IGNORECASE)  # what marks a record of a run
 NOTHING = Listing((), complete=False)
 
 
@@ -41,7 +41,7 @@ class _Replay:
 
     def __init__(self, evidence: Evidence) -> None:
         self._evidence, self._resource = evidence, evidence.resource
-        self._exchanges = [exchange for exchange in evidence.exchanges if exchange.request.identity == OWN]
+        self._exchanges = [exchange for exchange in evidence.exchanges if exchange.request.identity == OWN_KEY]
         self._listings = [listing for listing in _listings(self._exchanges) if _is_full(listing, self._resource)]
 
     def note(self) -> None:
@@ -54,7 +54,7 @@ class _Replay:
         }
         evidence.has_second_key = any(exchange.request.identity == OTHER for exchange in evidence.exchanges)
         for exchange in evidence.exchanges:
-            if exchange.request.identity != OWN:
+            if exchange.request.identity != OWN_KEY:
                 self._note_attempt(exchange)
             elif exchange.request.operation in WRITES:
                 self._note_write(exchange)
@@ -174,7 +174,7 @@ def with_markers(text: str, mark_of: Callable[[str], str]) -> str:
         marker = mark_of(match[0].casefold())
         return marker.upper() if str(match[0]).isupper() else marker
 
-    return MARK.sub(other, text)
+    return RUN_MARKER.sub(other, text)
 
 
 def marks_of(exchange: Exchange) -> list[str]:
@@ -182,7 +182,9 @@ def marks_of(exchange: Exchange) -> list[str]:
     request = exchange.request
     body = request.body[1].decode("utf-8", "replace") if request.body else ""
     return list(
-        dict.fromkeys(match[0].casefold() for match in MARK.finditer("\n".join([*_texts(exchange).values(), body])))
+        dict.fromkeys(
+            match[0].casefold() for match in RUN_MARKER.finditer("\n".join([*_texts(exchange).values(), body]))
+        )
     )
 
 

@@ -19,14 +19,14 @@ from contract_tests.errors import NothingSelectedError, UnusableTargetError, Usa
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import Exchange
 from contract_tests.masking import Masking
-from contract_tests.observation import CONTROL, DECISIONS, EVERY, Chapters, Violation
+from contract_tests.observation import DECISIONS, NEEDS_ALL, NEEDS_CONTROL, Chapters, Violation
 from contract_tests.open_points import remarks
 from contract_tests.overlap.survey import overlap
 from contract_tests.shrinking import ShortestSteps, Shrinking
 from contract_tests.survey.visit import ExtraSteps, Step, visit
 from contract_tests.survey.visitor import Lag, Visitor
 from contract_tests.target.connection import Connection, is_loopback
-from contract_tests.target.identities import WRONG, identities
+from contract_tests.target.identities import WRONG_KEY, identities
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.preflight import preflight
 from contract_tests.target.target import TIME_UP, BudgetSpentError, Limits, Target
@@ -51,8 +51,8 @@ A_SHARE, SLOW = 4, 0.2  # of all requests, a quarter for shorter ways to what wa
 SECONDS_TO_NOTICE = 0.1
 SECONDS_BETWEEN = 3.0  # at least, between looks at what has failed so far
 TIMES_AS_LONG = 10  # as a look took, until the next one
-MOST_SHOWN = 5  # findings reported of one rule and resource
-TOO_MANY = "the server reports too many requests"
+MAX_FINDINGS = 5  # findings reported of one rule and resource
+RATE_LIMITED = "the server reports too many requests"
 Progress = Callable[[str, int], None]
 
 
@@ -87,7 +87,7 @@ class Options:
     jobs: int = 1
     max_failures: int | None = None
     explore: int = 0
-    chapters: Chapters = EVERY
+    chapters: Chapters = NEEDS_ALL
     explore_until: Rule | None = None
     overlap: int = 0
     shrink: int | None = 0
@@ -298,7 +298,7 @@ class Run:
             if not doubted:
                 break
             if any(doubted.values()):  # in what only exploration shows, all before it may have a part
-                chapters, extra_steps = chapters | (needed(doubted) & CONTROL), [self._explore]
+                chapters, extra_steps = chapters | (needed(doubted) & NEEDS_CONTROL), [self._explore]
             else:
                 chapters, extra_steps = needed(doubted), []
         visits.is_complete = True
@@ -332,7 +332,7 @@ class Run:
             extra_steps.append(self._explore)
         if options.overlap and any(rule.decided_by == "round" for rule in visits.rules):
             extra_steps.append(self._overlap)
-        return needed(visits.rules) - CONTROL if options.rules else options.chapters, extra_steps
+        return needed(visits.rules) - NEEDS_CONTROL if options.rules else options.chapters, extra_steps
 
     @cached_property
     def exploration(self) -> Callable[[Visitor], Iterator[Callable[[], object]]]:
@@ -351,7 +351,7 @@ class Run:
         yield "overlapping requests", partial(overlap, visitor, self._options.overlap)
 
     def _report_waiting(self, seconds: float) -> None:
-        self._report(f"{TOO_MANY}: waiting for {seconds:.3g} s", self.target.request_count)
+        self._report(f"{RATE_LIMITED}: waiting for {seconds:.3g} s", self.target.request_count)
 
     def _begin_chapter(self, visits: Visits, chapter: str) -> None:
         """Report a chapter that begins, and now and then what has failed so far."""
@@ -533,7 +533,7 @@ def _secrets(options: Options) -> dict[str, str]:
     words = [word for value in options.connection.headers.values() for word in (value, *value.split())]
     headers = identities(options.api_key, options.second_api_key)
     similar = [
-        value.partition(" ")[2] or quote_plus(options.api_key) for name, value in headers.items() if name != WRONG
+        value.partition(" ")[2] or quote_plus(options.api_key) for name, value in headers.items() if name != WRONG_KEY
     ]
     secrets = dict.fromkeys(words, "[hidden]") | dict.fromkeys(similar, "[nearly the key]") | {options.api_key: "[key]"}
     return secrets | ({options.second_api_key: "[second key]"} if options.second_api_key else {})
@@ -544,8 +544,8 @@ def _masked(result: Result, masking: Masking) -> Result:
     findings = [
         replace(
             finding,
-            expected=printable(masking.findings(finding.exchange, finding.expected)) if number < MOST_SHOWN else "",
-            received=printable(masking.findings(finding.exchange, finding.received)) if number < MOST_SHOWN else "",
+            expected=printable(masking.findings(finding.exchange, finding.expected)) if number < MAX_FINDINGS else "",
+            received=printable(masking.findings(finding.exchange, finding.received)) if number < MAX_FINDINGS else "",
         )
         for number, finding in enumerate(result.findings)
     ]

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from contract_tests.exchange import OTHER, OWN, Exchange, Expect, FormValue, Request
+from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Expect, FormValue, Request
 from contract_tests.observation import Violation
 from contract_tests.replayed import marks_of, rejudge, with_markers
 from contract_tests.steps import selections, steps_to
@@ -16,7 +16,7 @@ from contract_tests.target.target import BudgetSpentError, WriteRefusedError
 from link_management_contract import Resource, Rule
 
 FIRST = 1000  # number of the first mark; those of the survey are smaller
-LEAST = 12  # requests that are worth trying for a finding
+MIN_REQUESTS = 12  # requests that are worth trying for a finding
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Shrinking:
         end = target.request_count + max_requests
         try:
             for number, (rule, finding) in enumerate(findings):
-                request_share = max(LEAST, (end - target.request_count) // (len(findings) - number))
+                request_share = max(MIN_REQUESTS, (end - target.request_count) // (len(findings) - number))
                 steps = steps_to(rule, self._visitor.resource, finding, exchanges)
                 with suppress(_SpentError):
                     for shortest in self._smaller(rule, finding, steps, min(end, target.request_count + request_share)):
@@ -132,7 +132,7 @@ class Shrinking:
         visitor = self._visitor
         for entry in visitor.target.ledger.entries[before:]:
             identifier = entry.identifier
-            if entry.resource == visitor.resource.name and entry.owner == OWN and identifier is not None:
+            if entry.resource == visitor.resource.name and entry.owner == OWN_KEY and identifier is not None:
                 if not visitor.target.ledger.allows_write(entry.resource, identifier):
                     visitor.read(identifier, Expect.OPEN)
                 is_gone = False
@@ -169,7 +169,7 @@ class Shrinking:
         missing = [name for name in self._visitor.resource.required if request.form and name not in request.form]
         if not marker:
             raise LookupError
-        owner = OTHER if request.identity == OTHER else OWN
+        owner = OTHER if request.identity == OTHER else OWN_KEY
         self._visitor.evidence.markers.add(marker)
         return self._visitor.target.ledger.plan(request.resource, marker, owner, next(iter(missing), ""))
 

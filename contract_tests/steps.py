@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from contract_tests.exchange import OWN, Exchange, Expect, Request, id_of
+from contract_tests.exchange import OWN_KEY, Exchange, Expect, Request, id_of
 from contract_tests.observation import Violation
 from link_management_contract import Resource, Rule
 
-MOST_UPDATES, MOST_RECORDS, MOST_LISTS = 6, 30, 30
+MAX_UPDATES, MAX_RECORDS, MAX_LISTS = 6, 30, 30
 
 
 def steps_to(rule: Rule, resource: Resource, finding: Violation, exchanges: Sequence[Exchange]) -> list[Exchange]:
@@ -22,7 +22,7 @@ def _steps(rule: Rule, finding: Violation, exchanges: list[Exchange]) -> Iterato
     """The fewest requests that can lead to a finding: the writes that its answer may depend on, and looks at them."""
     exchange = finding.exchange
     request = exchange.request
-    earlier = [step for step in exchanges if step.number < exchange.number and step.request.identity == OWN]
+    earlier = [step for step in exchanges if step.number < exchange.number and step.request.identity == OWN_KEY]
     chosen: dict[int, Exchange] = {}
     for identifier in _related_ids(rule, finding, earlier):
         chosen |= {step.number: step for step in _record_history(identifier, earlier)}
@@ -57,7 +57,7 @@ def selections(finding: Violation, steps: Sequence[Exchange]) -> Iterator[list[E
     writes = [step for step in earlier if step.request.method != "GET"]
     record = shown.request.identifier
     writes_before = [step for step in writes if record is not None and step.request.identifier == record] or writes
-    reads = [step for step in earlier if step.request.method == "GET" and step.request.identity == OWN]
+    reads = [step for step in earlier if step.request.method == "GET" and step.request.identity == OWN_KEY]
     after = list(steps[steps.index(shown) + 1 :])
     final, last, later_reads = (
         [shown],
@@ -114,14 +114,14 @@ def _record_history(identifier: Any, earlier: list[Exchange]) -> list[Exchange]:
         return []
     history = [step for step in earlier if step.number > creates[-1].number and step.request.identifier == identifier]
     reads = [step for step in history if step.request.operation == "read"][:1]
-    return [creates[-1], *reads, *[step for step in history if step.request.method != "GET"][-MOST_UPDATES:]]
+    return [creates[-1], *reads, *[step for step in history if step.request.method != "GET"][-MAX_UPDATES:]]
 
 
 def _existing_creates(earlier: list[Exchange]) -> list[Exchange]:
     """The creates of the run's records that are there."""
     deleted_at = {step.request.identifier: step.number for step in earlier if step.request.operation == "delete"}
     creates = [step for step in earlier if step.request.operation == "create" and step.made_id]
-    return [create for create in creates if deleted_at.get(create.made_id, 0) < create.number][-MOST_RECORDS:]
+    return [create for create in creates if deleted_at.get(create.made_id, 0) < create.number][-MAX_RECORDS:]
 
 
 def _has_same_label(one: Request, other: Request) -> bool:
@@ -142,18 +142,20 @@ def _surrounding_reads(exchange: Exchange, earlier: list[Exchange], chosen: dict
         if step.request.operation == "read" and step.request.identifier == exchange.request.identifier
     ]
     before = [step for step in lists if step.number < wrote][-1:]
-    return before + [step for step in lists if step.number > wrote][-MOST_LISTS:] + reads[-1:]
+    return before + [step for step in lists if step.number > wrote][-MAX_LISTS:] + reads[-1:]
 
 
 def _after(exchange: Exchange, exchanges: list[Exchange]) -> Iterator[Exchange]:
     """Looks at what a request has done, as the account."""
     request = exchange.request
     identifier = exchange.made_id if request.operation == "create" else request.identifier
-    read = next((step for step in exchanges if step.request.operation == "read" and step.request.identity == OWN), None)
+    read = next(
+        (step for step in exchanges if step.request.operation == "read" and step.request.identity == OWN_KEY), None
+    )
     if read is not None and identifier is not None and request.operation != "read":
         path = f"{read.request.path.rpartition('/')[0]}/{identifier}"
         yield replace(read, request=replace(read.request, path=path, identifier=identifier, query=()))
-    lists = [step for step in exchanges if step.request.operation == "list" and step.request.identity == OWN]
+    lists = [step for step in exchanges if step.request.operation == "list" and step.request.identity == OWN_KEY]
     first_pages = [
         step for step in lists if step.expects is Expect.SUCCESS and step.request.params.get("page", "1") == "1"
     ]

@@ -18,7 +18,13 @@ LONGEST = 2**20  # characters of a file
 MENDED = (Verdict.PASS, Verdict.NOT_APPLICABLE)
 DAYS = 90  # that a new waiver lasts, unless it is changed
 FIELDS = ("rule", "kind", "reason", "until")
-MISREAD = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError)  # by PyYAML: wrong values of tags
+YAML_ERRORS = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+)  # by PyYAML: wrong values of tags
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,7 @@ def read_waivers(path: Path) -> list[Waiver]:
         if len(text) > LONGEST:
             raise UsageError(f"{path} has {len(text):,} characters; {LONGEST:,} are read at most, so use patterns")
         entries = load_yaml(text)
-    except (OSError, ValueError, yaml.YAMLError, *MISREAD) as error:
+    except (OSError, ValueError, yaml.YAMLError, *YAML_ERRORS) as error:
         raise UsageError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
     if not isinstance(entries, list):
         raise UsageError(f"{path} holds no list of waivers; each has {', '.join(FIELDS)}")

@@ -35,7 +35,7 @@ from mock_server.choices import Choices
 from mock_server.documents import read_document, write_document
 from mock_server.errors import Refusal, SettingsError
 from mock_server.http.context import context_of
-from mock_server.http.form_parts import LONGEST_HEAD, LONGEST_URLENCODED, Part, multipart, urlencoded
+from mock_server.http.form_parts import MAX_HEAD_BYTES, MAX_URLENCODED_BYTES, Part, multipart, urlencoded
 from mock_server.settings import Settings
 from mock_server.store.accounts import MemoryAccounts
 from mock_server.store.fixture_format import fixture_of
@@ -74,7 +74,7 @@ def _environ(media_type: bytes, body: bytes) -> dict[str, Any]:
 
 def _check_form_written_again(parts: Mapping[str, Part], boundary: str) -> None:
     heads = {name: _head(part) for name, part in parts.items()}
-    if all(len(head) < LONGEST_HEAD - 100 for head in heads.values()):  # with the delimiter
+    if all(len(head) < MAX_HEAD_BYTES - 100 for head in heads.values()):  # with the delimiter
         delimiter, body = f"\r\n--{boundary}".encode(), b""
         for name, part in parts.items():
             content = part.content.encode() if isinstance(part.content, str) else part.content
@@ -82,7 +82,7 @@ def _check_form_written_again(parts: Mapping[str, Part], boundary: str) -> None:
         assert multipart(body + delimiter + b"--\r\n", boundary) == parts
     texts = {name: part.content for name, part in parts.items() if isinstance(part.content, str)}
     body = urlencode(texts).encode()
-    if len(body) <= LONGEST_URLENCODED:
+    if len(body) <= MAX_URLENCODED_BYTES:
         assert {name: part.content for name, part in urlencoded(body).items()} == texts
 
 

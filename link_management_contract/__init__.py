@@ -11,15 +11,15 @@ from typing import Any
 
 import yaml
 
-HERE = Path(__file__).parent
+PACKAGE_FOLDER = Path(__file__).parent
 POINT_DEFAULTS = {"each_request": False, "unseen": ""}
 OPERATIONS = ("list", "create", "read", "update", "delete")
 
 
 def shipped(name: str) -> Path:
     """The path of a file that ships with the project: in this package once installed, else in the checkout."""
-    installed = HERE / name
-    return installed if installed.exists() else HERE.parent / name
+    installed = PACKAGE_FOLDER / name
+    return installed if installed.exists() else PACKAGE_FOLDER.parent / name
 
 
 def load_yaml(text: str) -> Any:

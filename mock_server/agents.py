@@ -22,12 +22,12 @@ from mock_server.server import MockServer
 from mock_server.trial.campaign import FAILED
 from mock_server.trial.report import RESULTS
 
-ABOUT = (
+ABOUT_TOOLS = (
     "A stateful mock of the link-management API, to build a client against. Call `start`, let the client use its"
     " base_url with one of its keys, and look at the remarks in `journal`, which name each mistake of the client."
     " `force` makes an error happen; `try` finds out what a client relies on that other servers may do otherwise."
 )
-SHOWN = 20  # requests of the journal
+MAX_ENTRIES_SHOWN = 20  # requests of the journal
 Choices = Annotated[
     dict[str, str] | None, Field(description='values of open points, such as {"create-status": "200"}; `state` lists')
 ]
@@ -44,7 +44,9 @@ def serve(options: SimpleNamespace, settings: Mapping[str, Any]) -> None:
     """
     session = Session(options, settings)
     names = ("start", "stop", "state", "reset", "force", "journal", "choose", "try_")
-    Tools("mock-server", ABOUT, [getattr(session, name) for name in names], (SettingsError, Refusal)).serve(session.end)
+    Tools("mock-server", ABOUT_TOOLS, [getattr(session, name) for name in names], (SettingsError, Refusal)).serve(
+        session.end
+    )
 
 
 class Session:
@@ -194,7 +196,7 @@ class Session:
                 "status": entry.status,
                 "remarks": [f"{remark.rule}: {remark.what}" for remark in entry.remarks],
             }
-            for entry in entries_found[-SHOWN:]
+            for entry in entries_found[-MAX_ENTRIES_SHOWN:]
         ]
         return answer(found=len(entries_found), latest={QUOTED: entries})
 

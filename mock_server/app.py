@@ -57,7 +57,7 @@ class _NoSessions(SessionInterface):
         """Save nothing."""
 
 
-MOST_KNOWN, LONGEST_KNOWN = 1000, 200  # paths, and characters of one
+MAX_CACHED_ROUTES, MAX_CACHED_PATH = 1000, 200  # paths, and characters of one
 
 
 class _Routes(MapAdapter):
@@ -77,8 +77,8 @@ class _Routes(MapAdapter):
         route_match = self.cached_matches.get(route_key)
         if route_match is None:
             route_match = super().match(return_rule=True)
-            if len(self.path_info) <= LONGEST_KNOWN:
-                if len(self.cached_matches) >= MOST_KNOWN:
+            if len(self.path_info) <= MAX_CACHED_PATH:
+                if len(self.cached_matches) >= MAX_CACHED_ROUTES:
                     self.cached_matches.clear()
                 self.cached_matches[route_key] = route_match
         rule, arguments = route_match

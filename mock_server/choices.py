@@ -46,8 +46,8 @@ def system_clock() -> datetime:
 
 
 HEADER = "X-Mock-Grease"
-MOST_KEYS = 20
-LONGEST_GAP = 90_000  # seconds, somewhat more than a day
+MAX_KEYS = 20
+MAX_GAP = 90_000  # seconds, somewhat more than a day
 WORDS = ("Das geht nicht.", "Requête refusée", "見つかりません", "Error 0x80070057", "null", "<b>Oops</b>", "", "🚫")
 HEADERS = {
     "X-Request-Id": ("7f3a", "00000000-0000-4000-8000-000000000000"),
@@ -68,7 +68,7 @@ def ticking(start: datetime, seed: int | None) -> Ticking:
     if seed is None:
         return Ticking(start)
     rng = _seeded(seed, "clock")
-    return Ticking(start, lambda: timedelta(seconds=rng.choice((0, 1, 1, 1, 1, 1, 1, rng.randrange(1, LONGEST_GAP)))))
+    return Ticking(start, lambda: timedelta(seconds=rng.choice((0, 1, 1, 1, 1, 1, 1, rng.randrange(1, MAX_GAP)))))
 
 
 class JsonVariation:
@@ -87,7 +87,7 @@ class JsonVariation:
         if not isinstance(payload, dict):
             return payload
         rng = _seeded(self._seed, "voice", next(self._numbers))
-        reordered = _rotate_keys(payload, rng.randrange(MOST_KEYS))
+        reordered = _rotate_keys(payload, rng.randrange(MAX_KEYS))
         for error in [reordered, *(reordered.get("errors") or ())]:
             if "title" in error and "status" in error:
                 error["title"] = rng.choice(WORDS)

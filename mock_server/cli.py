@@ -30,10 +30,10 @@ from mock_server.options import (
     DATA,
     ENVIRONMENT,
     FILE,
-    FRONT,
-    HIGHEST_PORT,
+    MAX_PORT,
     OPTIONS,
     OUTPUT,
+    PROXY,
     SHARED,
     Option,
     without_slash,
@@ -43,14 +43,14 @@ from mock_server.server import MockServer, Workers, listen, origin
 from mock_server.settings import FORWARDS, Deployment, read_profile
 from mock_server.store.fixtures import SHIPPED
 
-OF_BOTH = ("--journal", "--condition")  # that go with a deployment, too
-OF_ADDRESSES = ("--host", "--port", "--base-path", "--public-base-url")
-REMARKED, USAGE_ERROR, BROKEN_TRY, USAGE_ERROR_OF_TRY = 1, 2, 3, 4
+FORWARD_DATA_FLAGS = ("--journal", "--condition")  # that go with a deployment, too
+ADDRESS_FLAGS = ("--host", "--port", "--base-path", "--public-base-url")
+REMARKS_FOUND, USAGE_ERROR, BROKEN_TRY, USAGE_ERROR_OF_TRY = 1, 2, 3, 4
 OWN_ERROR = "the trial itself broke, and says nothing of your client; please report the lines above"
 HANGUP = (signal.SIGHUP,) if sys.platform != "win32" else ()  # the terminal was closed
 FIRST = 1  # the process of a container that signals end only if it handles them
 SECONDS_TO_NOTICE = 0.1  # until a signal is noticed
-ABOUT = "A stateful mock of the link-management service API. Without a command, it serves."
+DESCRIPTION = "A stateful mock of the link-management service API. Without a command, it serves."
 
 
 class _Command(click.Command):
@@ -88,7 +88,7 @@ def _variable(text: str) -> tuple[str, str]:
     return name, value
 
 
-OF_SERVERS_TRIED = (
+TRIAL_SERVER_FLAGS = (
     "--fixture",
     "--records",
     "--api-key",
@@ -98,7 +98,7 @@ OF_SERVERS_TRIED = (
     "--base-path",
     "--cors",
 )
-OF_TRIALS = [
+TRIAL_OPTIONS = [
     click.Option(
         ["--vary"],
         default="open,trouble",
@@ -123,7 +123,7 @@ OF_TRIALS = [
     ),
     click.Option(
         ["--port"],
-        type=click.IntRange(0, HIGHEST_PORT),
+        type=click.IntRange(0, MAX_PORT),
         metavar="N",
         help="port of each mock [default: a free one; with --manual, 8000]",
     ),
@@ -141,7 +141,7 @@ COMMANDS: dict[str, tuple[str, list[click.Parameter]]] = {
         "Stand in front of the deployment at URL, and hold nothing.",
         [
             click.Argument(["forward_to"], type=without_slash, metavar="URL"),
-            *_visible_options(*OF_BOTH, groups=(FRONT, ACCESS, OUTPUT)),
+            *_visible_options(*FORWARD_DATA_FLAGS, groups=(PROXY, ACCESS, OUTPUT)),
         ],
     ),
     "list": (
@@ -155,20 +155,20 @@ COMMANDS: dict[str, tuple[str, list[click.Parameter]]] = {
         "Print openapi.yaml, or its rendering for generators of clients.",
         [
             click.Argument(["print_contract"], type=click.Choice(("whole", "client")), default="whole"),
-            *_visible_options(*OF_ADDRESSES),
+            *_visible_options(*ADDRESS_FLAGS),
         ],
     ),
     "try": (
         "Try a client, which COMMAND starts, against every server that the specification allows.",
         [
             click.Argument(["client"], nargs=-1, type=click.UNPROCESSED, metavar="-- COMMAND..."),
-            *OF_TRIALS,
-            *_visible_options(*OF_SERVERS_TRIED),
+            *TRIAL_OPTIONS,
+            *_visible_options(*TRIAL_SERVER_FLAGS),
         ],
     ),
     "mcp": (
         "Serve tools to a coding agent, over stdin and stdout: it starts a mock, switches it and looks into it.",
-        _visible_options(*OF_SERVERS_TRIED, "--port"),
+        _visible_options(*TRIAL_SERVER_FLAGS, "--port"),
     ),
     "fixture": (
         "Write a fixture to begin with, and its schema for editors.",
@@ -187,7 +187,7 @@ def parse(arguments: Sequence[str] | None = None) -> SimpleNamespace:
         click.ClickException: if it cannot be read.
         click.exceptions.Exit: if help or the version was printed.
     """
-    group = _Group("mock-server", params=list(OPTIONS), invoke_without_command=True, callback=_note, help=ABOUT)
+    group = _Group("mock-server", params=list(OPTIONS), invoke_without_command=True, callback=_note, help=DESCRIPTION)
     click.version_option(_version(), prog_name="mock-server", message="%(prog)s %(version)s")(group)
     for name, (text, parameters) in COMMANDS.items():
         group.add_command(_Command(name, params=parameters, callback=_note, help=text))
@@ -253,11 +253,11 @@ def _deployment(args: SimpleNamespace) -> Deployment | None:
     used_options = _used_options(args)
     if args.forward_to is None:
         for option in used_options:
-            if option.group == FRONT:
+            if option.group == PROXY:
                 raise SettingsError(f"{option.flag} goes with `mock-server forward URL`; give both")
         return None
     for option in used_options:
-        if option.group in (DATA, BEHAVIOUR, SHARED) and option.flag not in OF_BOTH:
+        if option.group in (DATA, BEHAVIOUR, SHARED) and option.flag not in FORWARD_DATA_FLAGS:
             raise SettingsError(f"{option.flag} does not apply: {FORWARDS.format(shown_url(args.forward_to))}")
     if args.verbatim and not args.record:
         raise SettingsError("--verbatim goes with --record FILE; give both")
@@ -372,8 +372,8 @@ def _finish(server: MockServer, options: SimpleNamespace) -> int:
         is_remarked = options.fail_on_remarks and server.running.journal.remark_counts
     except Refusal:
         printed.say("Stopped. The store does not answer, so nothing can be said of the requests.")
-        return REMARKED
-    return REMARKED if is_remarked or not all(is_written for _, is_written in write_results) else 0
+        return REMARKS_FOUND
+    return REMARKS_FOUND if is_remarked or not all(is_written for _, is_written in write_results) else 0
 
 
 def _write_files(server: MockServer, options: SimpleNamespace) -> Iterator[tuple[str, bool]]:

@@ -9,14 +9,14 @@ import click
 from mock_server.effects.conditions import parsed
 from mock_server.settings import SECONDS_TO_ANSWER, Settings
 
-HIGHEST_PORT = 65535
-MOST_PROCESSES = 64
+MAX_PORT = 65535
+MAX_PROCESSES = 64
 ENVIRONMENT = "MOCK_CONTROL_TOKEN"
 HOST = "MOCK_HOST"
 DATA, BEHAVIOUR, ACCESS, OUTPUT = "what it holds", "how it behaves", "who reaches it", "what it prints"
-FRONT = "in front of a deployment"
+PROXY = "in front of a deployment"
 SHARED = "shared by several processes, on one machine or several"
-INSTEAD = "what is done instead of serving"
+ACTIONS = "what is done instead of serving"
 DEFAULTS = Settings()
 FILE = click.Path(path_type=Path)
 COUNT = click.IntRange(0)
@@ -42,7 +42,7 @@ class Option(click.Option):
             settings |= {"multiple": True}
         elif setting and default is not None:
             settings |= {"default": default, "show_default": default not in (0, "")}
-        super().__init__([flag], help=text, **{"hidden": group in (FRONT, INSTEAD)} | settings)
+        super().__init__([flag], help=text, **{"hidden": group in (PROXY, ACTIONS)} | settings)
         self.flag, self.group, self.setting, self.switch = flag, group, setting, switch
 
     @property
@@ -111,7 +111,7 @@ OPTIONS = (
     Option("--rate-limit", BEHAVIOUR, "answer 429 to an account that sends more", type=_rate, metavar="60/m"),
     Option("--host", ACCESS, f"address to listen on; also ${HOST}", default="127.0.0.1", show_default=True,
            envvar=HOST),
-    Option("--port", ACCESS, "port; 0 picks a free one", type=click.IntRange(0, HIGHEST_PORT), default=8000,
+    Option("--port", ACCESS, "port; 0 picks a free one", type=click.IntRange(0, MAX_PORT), default=8000,
            show_default=True, metavar="N"),
     Option("--base-path", ACCESS, "path in front of /api", "base_path", type=without_slash, metavar="/PREFIX"),
     Option("--public-base-url", ACCESS, "what page links begin with [default: the URL of the request]",
@@ -131,24 +131,24 @@ OPTIONS = (
     Option("--store-lifetime", SHARED,
            "forget all that long after the last request, or up to twice as long [default: never]", "store_lifetime",
            type=COUNT, metavar="SECONDS"),
-    Option("--workers", SHARED, "serve with N processes", type=click.IntRange(1, MOST_PROCESSES), default=1,
+    Option("--workers", SHARED, "serve with N processes", type=click.IntRange(1, MAX_PROCESSES), default=1,
            show_default=True, metavar="N"),
-    Option("--forward-to", INSTEAD, "forward requests to the deployment at URL", type=without_slash, metavar="URL"),
-    _flag("--read-only", FRONT, "refuse writes"),
-    _flag("--rewrite-links", FRONT, "let page links and redirects of the deployment lead here"),
-    Option("--record", FRONT, "write what lists and reads showed as a fixture, at the end", type=FILE, metavar="FILE"),
-    _flag("--verbatim", FRONT, "record texts as they are, instead of others of their shape"),
-    Option("--timeout", FRONT, "seconds to wait for the deployment", type=float, default=SECONDS_TO_ANSWER,
+    Option("--forward-to", ACTIONS, "forward requests to the deployment at URL", type=without_slash, metavar="URL"),
+    _flag("--read-only", PROXY, "refuse writes"),
+    _flag("--rewrite-links", PROXY, "let page links and redirects of the deployment lead here"),
+    Option("--record", PROXY, "write what lists and reads showed as a fixture, at the end", type=FILE, metavar="FILE"),
+    _flag("--verbatim", PROXY, "record texts as they are, instead of others of their shape"),
+    Option("--timeout", PROXY, "seconds to wait for the deployment", type=float, default=SECONDS_TO_ANSWER,
            show_default=True, metavar="SECONDS"),
-    Option("--ca-bundle", FRONT, "authorities to trust, as PEM", type=FILE, metavar="FILE"),
-    Option("--client-cert", FRONT, "certificate to show to the deployment, as PEM", type=FILE, metavar="FILE"),
-    Option("--client-key", FRONT, "key of that certificate, if in a file of its own", type=FILE, metavar="FILE"),
-    _flag("--insecure", FRONT, "trust any certificate"),
-    Option("--write-fixture", INSTEAD, "write a fixture to begin with, and its schema", type=FILE, metavar="FILE"),
-    _flag("--list-open", INSTEAD, "list the open points with their values"),
-    _flag("--list-defects", INSTEAD, "list the defects with the rules they break"),
-    _flag("--list-conditions", INSTEAD, "list the conditions"),
-    Option("--print-contract", INSTEAD, "print the contract", type=click.Choice(("whole", "client"))),
+    Option("--ca-bundle", PROXY, "authorities to trust, as PEM", type=FILE, metavar="FILE"),
+    Option("--client-cert", PROXY, "certificate to show to the deployment, as PEM", type=FILE, metavar="FILE"),
+    Option("--client-key", PROXY, "key of that certificate, if in a file of its own", type=FILE, metavar="FILE"),
+    _flag("--insecure", PROXY, "trust any certificate"),
+    Option("--write-fixture", ACTIONS, "write a fixture to begin with, and its schema", type=FILE, metavar="FILE"),
+    _flag("--list-open", ACTIONS, "list the open points with their values"),
+    _flag("--list-defects", ACTIONS, "list the defects with the rules they break"),
+    _flag("--list-conditions", ACTIONS, "list the conditions"),
+    Option("--print-contract", ACTIONS, "print the contract", type=click.Choice(("whole", "client"))),
     Option("--log-level", OUTPUT, "info logs a line for each request",
            type=click.Choice(("debug", "info", "warning", "error")), default="info", show_default=True),
     Option("--ignore-remark", OUTPUT,

@@ -33,8 +33,8 @@ from mock_server.store.fixture_format import beginning, fixture_schema
 NO_CONSOLE = (
     "Console      none, as others can reach this mock; --control-token-file FILE opens it to anyone with the token"
 )
-MOST_TOLD = 20  # remarks
-LONGEST_REQUEST = 100  # characters
+MAX_REMARKS = 20  # remarks
+MAX_REQUEST_LENGTH = 100  # characters
 
 
 def banner(server: MockServer) -> str:
@@ -180,14 +180,14 @@ def remarks(server: MockServer) -> str:
     counted = running.journal.frequent_remarks
     lines = [
         line
-        for text, rule, count in counted[:MOST_TOLD]
+        for text, rule, count in counted[:MAX_REMARKS]
         for line in (
             f"{count.times:6}  {rule}: {' '.join(text.split())}",
-            f"        {count.request[:LONGEST_REQUEST]}{f'  ({count.account})' if count.account else ''}",
+            f"        {count.request[:MAX_REQUEST_LENGTH]}{f'  ({count.account})' if count.account else ''}",
         )
     ]
-    lines += [f"        and {len(counted) - MOST_TOLD} other remarks"] if len(counted) > MOST_TOLD else []
-    lines += [f"        {remark.what} This may be intended." for remark in running.remarks.unread[:MOST_TOLD]]
+    lines += [f"        and {len(counted) - MAX_REMARKS} other remarks"] if len(counted) > MAX_REMARKS else []
+    lines += [f"        {remark.what} This may be intended." for remark in running.remarks.unread[:MAX_REMARKS]]
     summary = "\n".join(["Stopped. Remarks:", *lines]) if lines else ""
     return printable(summary)
 
@@ -258,7 +258,7 @@ def wrote_fixture(file: Path) -> str:
     return printable(f"Wrote {file}, and {schema} for editors. Serve it: mock-server --fixture {file} --watch")
 
 
-MOST_WAITING = 10_000  # lines; older ones are lost if nobody reads
+MAX_WAITING_LINES = 10_000  # lines; older ones are lost if nobody reads
 SECONDS_BETWEEN, SECONDS_TO_FINISH = 0.05, 1.0
 
 
@@ -280,7 +280,7 @@ class BatchHandler(logging.StreamHandler):  # type: ignore[type-arg]
 
     def __init__(self) -> None:
         super().__init__()
-        self._waiting: deque[logging.LogRecord] = deque(maxlen=MOST_WAITING)
+        self._waiting: deque[logging.LogRecord] = deque(maxlen=MAX_WAITING_LINES)
         self._record_event, self._end_event = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._write, name="log", daemon=True)
         self._thread.start()

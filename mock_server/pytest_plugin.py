@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mock_server.journal.journal import Entry, Remark
     from mock_server.server import MockServer
 
-MEANT = 'mock_meant(*rules): mistakes of the client against these rules are meant, such as "forms.name-required"'
+MARKER_HELP = 'mock_meant(*rules): mistakes of the client against these rules are meant, such as "forms.name-required"'
 TRY = "run each test that uses the mock once for every choice that the specification leaves open"
 
 
@@ -36,7 +36,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make the marker known."""
-    config.addinivalue_line("markers", MEANT)
+    config.addinivalue_line("markers", MARKER_HELP)
 
 
 @pytest.fixture(scope="session")

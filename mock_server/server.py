@@ -35,7 +35,7 @@ from mock_server.http.gateway import Gateway, WsgiSite
 from mock_server.settings import Settings
 
 BACKLOG = 1024
-MOST_CONNECTIONS, SPARE_FILES = 1000, 100  # further connections wait until one is closed
+MAX_CONNECTIONS, SPARE_FILES = 1000, 100  # further connections wait until one is closed
 IDLE = HTTP1Settings(header_read_timeout=15_000, max_buffer_size=64 * 2**10)  # milliseconds, also between requests
 SECONDS_TO_FINISH, SECONDS_TO_ASK = 1, 2.0
 
@@ -209,9 +209,9 @@ def _checked(tls: tuple[Path, Path]) -> tuple[Path, Path]:
 def _most_connections() -> int:
     """How many connections may be open: fewer than the files that this process may open."""
     if resource is None:
-        return MOST_CONNECTIONS
+        return MAX_CONNECTIONS
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return max(1, min(MOST_CONNECTIONS, files - SPARE_FILES)) if files >= 0 else MOST_CONNECTIONS
+    return max(1, min(MAX_CONNECTIONS, files - SPARE_FILES)) if files >= 0 else MAX_CONNECTIONS
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -256,7 +256,7 @@ def _who_answers(host: str, port: int) -> str:
 
 
 SECONDS_TO_STOP = 3
-SECONDS_BETWEEN, MOST_SECONDS_BETWEEN = 1.0, 60.0  # from the start of a process to that of the one that replaces it
+SECONDS_BETWEEN, MAX_SECONDS_BETWEEN = 1.0, 60.0  # from the start of a process to that of the one that replaces it
 SECONDS_TO_PROVE_ITSELF = 10.0  # for which a process has to run; if one ends sooner, the next start waits twice as long
 
 
@@ -313,7 +313,7 @@ class Workers:
                 worker.delay = SECONDS_BETWEEN if age > SECONDS_TO_PROVE_ITSELF else worker.delay
             elif age > worker.delay:
                 ended_pids.append(worker.process.pid or 0)
-                self._running[position] = self._start(min(2 * worker.delay, MOST_SECONDS_BETWEEN))
+                self._running[position] = self._start(min(2 * worker.delay, MAX_SECONDS_BETWEEN))
         return ended_pids
 
     def _start(self, delay: float) -> _Process:

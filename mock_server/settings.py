@@ -12,14 +12,14 @@ from mock_server.documents import read_document
 from mock_server.errors import SettingsError, shown_url
 
 SANDBOX_PREFIX = "sandbox-"
-LONGEST_KEY = 200
-KEY = re.compile(f"[!-~]{{1,{LONGEST_KEY}}}")
+MAX_KEY_LENGTH = 200
+KEY = re.compile(f"[!-~]{{1,{MAX_KEY_LENGTH}}}")
 PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 URL = re.compile(r"https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[A-Za-z0-9._~%-]+)*")
 
-LONGEST_TIMEOUT, SECONDS_TO_ANSWER = 600, 30.0
+MAX_TIMEOUT, SECONDS_TO_ANSWER = 600, 30.0
 FORWARDS = "requests are forwarded to {}, which has records and ways of its own"
-OF_A_MOCK = ("fixture", "records", "api_keys", "choices", "grease", "defects", "extend", "seed", "clock")
+RECORD_SETTINGS = ("fixture", "records", "api_keys", "choices", "grease", "defects", "extend", "seed", "clock")
 ORIGIN = re.compile(r"https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?|null")
 
 
@@ -64,10 +64,8 @@ class Deployment:
             is_port = False
         if not is_port:
             raise SettingsError(f'"{self.url}" has no valid port; give one from 1 to 65535')
-        if not 0 < self.timeout <= LONGEST_TIMEOUT:
-            raise SettingsError(
-                f"the timeout is {self.timeout:g}; give seconds, more than 0 and {LONGEST_TIMEOUT} at most"
-            )
+        if not 0 < self.timeout <= MAX_TIMEOUT:
+            raise SettingsError(f"the timeout is {self.timeout:g}; give seconds, more than 0 and {MAX_TIMEOUT} at most")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +150,7 @@ class Settings:
 
     def _refuse_what_needs_records(self) -> None:
         usual = Settings()
-        for name in OF_A_MOCK:
+        for name in RECORD_SETTINGS:
             if self.deployment and getattr(self, name) != getattr(usual, name):
                 raise SettingsError(f"{name} does not apply: {FORWARDS.format(self.deployment.url)}")
 
@@ -169,7 +167,7 @@ def check_key(key: str) -> None:
         SettingsError: if it cannot; the message says why.
     """
     if not KEY.fullmatch(key) or key.startswith(SANDBOX_PREFIX):
-        expected = f"visible ASCII characters, {LONGEST_KEY} at most, that do not begin with {SANDBOX_PREFIX}"
+        expected = f"visible ASCII characters, {MAX_KEY_LENGTH} at most, that do not begin with {SANDBOX_PREFIX}"
         raise SettingsError(f'"{key}" cannot be a key; give {expected}')
 
 

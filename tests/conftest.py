@@ -14,7 +14,7 @@ from redis_server import RedisServer
 from shell import installed
 from wire import Client, over_network
 
-from contract_tests.cli import SELDOM
+from contract_tests.cli import GC_THRESHOLDS
 from contract_tests.survey import visitor as waiting
 from mock_server import MockServer, Settings
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 pytest_plugins = ["golden_findings"]
-gc.set_threshold(*SELDOM)  # a tenth less processor time
+gc.set_threshold(*GC_THRESHOLDS)  # a tenth less processor time
 PREFIXES = count()  # each mock has keys of its own
 CHROMIUM = [
     "--no-sandbox",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from contract_tests.exchange import OWN, Exchange, FormValue, Request
+from contract_tests.exchange import OWN_KEY, Exchange, FormValue, Request
 from contract_tests.masking import Masking
 from contract_tests.observation import Violation
 from contract_tests.reports import html, results
@@ -79,7 +79,7 @@ def outcome() -> Outcome:
         requests=12,
         created=1,
         seconds=1.5,
-        masking=Masking.of({KEY: "[key]", TENANT: "[hidden]"}, [("splash-pages", OWN, 9)]),
+        masking=Masking.of({KEY: "[key]", TENANT: "[hidden]"}, [("splash-pages", OWN_KEY, 9)]),
     )
 
 

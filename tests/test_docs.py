@@ -15,7 +15,7 @@ from shell import running
 from tls import TlsProxy
 
 from mock_server import MockServer
-from mock_server.options import INSTEAD, OPTIONS
+from mock_server.options import ACTIONS, OPTIONS
 
 ROOT = Path(__file__).parents[1]
 PAGES = {
@@ -105,7 +105,7 @@ def test_the_mock_begins_as_the_readme_shows() -> None:
 
 def test_the_options_of_the_page_are_those_of_the_command() -> None:
     table = "".join(line for line in PAGES["docs/mock.md"].splitlines() if line.startswith("| `--"))
-    known = {option.flag for option in OPTIONS if option.group != INSTEAD}
+    known = {option.flag for option in OPTIONS if option.group != ACTIONS}
     assert set(re.findall(r"--[a-z-]+", table)) == known - {"--log-level"}
 
 

@@ -18,7 +18,7 @@ from contract_tests.screen import complain, say
 from contract_tests.verdicts import Verdict
 from link_management_contract import Contract
 
-TWO = 2
+RUNS_COMPARED = 2
 GATING = (Verdict.FAIL, Verdict.INCONCLUSIVE)
 STRONGEST_FIRST = list(Verdict)
 
@@ -34,7 +34,7 @@ def compare_command(_: Contract, options: SimpleNamespace) -> int:
         UsageError: if a file cannot be used.
     """
     paths = [options.baseline, *options.results] if options.baseline else options.results
-    if len(paths) != TWO:
+    if len(paths) != RUNS_COMPARED:
         raise UsageError(f"two runs are compared, and {len(paths)} given; give two, or one and --baseline")
     runs = [read(path) for path in paths]
     compared = comparison([str(path) for path in paths], runs)

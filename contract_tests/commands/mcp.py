@@ -25,14 +25,14 @@ from contract_tests.verdicts import VIOLATED, Verdict
 from link_management_contract import Contract
 from link_management_contract.agents import QUOTED, Tools, answer, carried_out, cut
 
-ABOUT = (
+INSTRUCTIONS = (
     "Judges servers that implement the link-management API. Call `judge`, correct what stands in `fix_this_first`,"
     " judge again, until the verdict is `conforms`. `explain` tells what a rule or a statement of the specification"
     " asks for; `script` gives a shell script that shows one failure alone."
 )
-MOST_EXPLORED, MOST_ROUNDS = 5000, 100
-LONGEST_RUN = "5m"  # unless --deadline says otherwise
-MOST_LISTED, MOST_FINDINGS = 3, 2  # checks that were not judged, of each reason; findings of a rule and resource
+MAX_EXPLORED, MAX_ROUNDS = 5000, 100
+MAX_RUN_TIME = "5m"  # unless --deadline says otherwise
+MAX_LISTED, MAX_FINDINGS = 3, 2  # checks that were not judged, of each reason; findings of a rule and resource
 BOILERPLATE = re.compile(r"^base=.*?^trap tidy EXIT\n|^command -v contract-tests.*", re.MULTILINE | re.DOTALL)
 
 
@@ -41,7 +41,7 @@ def mcp_command(contract: Contract, options: SimpleNamespace) -> int:
     folder = TemporaryDirectory(prefix="contract-tests-")
     session = Session(contract, options, options.report_dir or Path(folder.name))
     tools = (session.judge, session.next_finding, session.explain, session.script, session.compare)
-    Tools("contract-tests", ABOUT, tools, (StoppedError, click.BadParameter)).serve(folder.cleanup)
+    Tools("contract-tests", INSTRUCTIONS, tools, (StoppedError, click.BadParameter)).serve(folder.cleanup)
     return 0
 
 
@@ -72,10 +72,10 @@ class Session:
         resources: Annotated[list[str] | None, Field(description='such as ["domains"] [default: all]')] = None,
         rules: Annotated[list[str] | None, Field(description='or patterns: ["pagination.*"] [default: all]')] = None,
         explore: Annotated[
-            int | None, Field(ge=0, le=MOST_EXPLORED, description="generated requests, some hundreds if left out")
+            int | None, Field(ge=0, le=MAX_EXPLORED, description="generated requests, some hundreds if left out")
         ] = None,
         overlap: Annotated[
-            int, Field(ge=0, le=MOST_ROUNDS, description="rounds of overlapping requests: 2 are quick")
+            int, Field(ge=0, le=MAX_ROUNDS, description="rounds of overlapping requests: 2 are quick")
         ] = 0,
     ) -> str:
         """Judge a server: the verdict, the cause to fix first with its evidence, and what else there is.
@@ -94,7 +94,7 @@ class Session:
             ]
             run_options += [] if explore is None else [f"--explore={explore}"]
             run_options += [f"--overlap={overlap}", f"--report-dir={folder}", "--quiet"]
-            arguments = ["run", f"--deadline={LONGEST_RUN}", *self._options.arguments, *run_options]
+            arguments = ["run", f"--deadline={MAX_RUN_TIME}", *self._options.arguments, *run_options]
             status, complaint = await carried_out("contract_tests", arguments, context)
             document = results.read(folder / results.FILE) if (folder / results.FILE).exists() else {"status": None}
             if status in (UsageError.status, NothingSelectedError.status):
@@ -205,15 +205,13 @@ class Session:
                 "causes": len(causes),
                 "not judged": sum(map(len, unjudged.values())),
             },
-            **(
-                {"left_behind": len(run["left"]), "such as": {QUOTED: run["left"][:MOST_LISTED]}} if run["left"] else {}
-            ),
+            **({"left_behind": len(run["left"]), "such as": {QUOTED: run["left"][:MAX_LISTED]}} if run["left"] else {}),
             fix_this_first=_cause(causes[0]) if causes else None,
             then=[_brief(group) for group in causes[1:]],
             not_judged=[
                 {
                     "checks": len(checks),
-                    "such as": list(map(results.name_of, checks[:MOST_LISTED])),
+                    "such as": list(map(results.name_of, checks[:MAX_LISTED])),
                     QUOTED: {
                         "why": reason,
                         "seemed broken": [_quotes(finding) for finding in checks[0]["findings"][:1]],
@@ -259,7 +257,7 @@ def _quotes(finding: Mapping[str, Any]) -> dict[str, str]:
 
 def _result(result: Mapping[str, Any]) -> dict[str, Any]:
     """All that is known of a rule for one resource."""
-    findings = [_quotes(finding) for finding in result["findings"][:MOST_FINDINGS]]
+    findings = [_quotes(finding) for finding in result["findings"][:MAX_FINDINGS]]
     further_count = len(result["findings"]) + result["further_findings"] - len(findings)
     quotes = {"reasons": result["reasons"], "findings": findings}
     return {"resource": result["kind"], "verdict": result["verdict"], "further_findings": further_count, QUOTED: quotes}

@@ -12,7 +12,7 @@ from link_management_contract import Contract, OpenPoint, Rule
 from link_management_contract.texts import rulings, statements
 
 WIDTH = 80
-JUDGED_BY = {"exchange": "one answer", "state": "several requests", "round": "requests that overlap"}
+EVIDENCE_NEEDED = {"exchange": "one answer", "state": "several requests", "round": "requests that overlap"}
 
 
 def rules_command(contract: Contract, options: SimpleNamespace) -> int:
@@ -86,7 +86,7 @@ def _explanation(contract: Contract, name: str) -> str:
         lines.append(textwrap.fill(numbered_text, WIDTH, initial_indent=" " * 10, subsequent_indent=" " * 15))
     if isinstance(entry, Rule):
         lines.append(f"Level      {entry.level}")
-        lines.append(f"Judged by  {JUDGED_BY[entry.decided_by]}")
+        lines.append(f"Judged by  {EVIDENCE_NEEDED[entry.decided_by]}")
         lines.append(f"Holds for  {', '.join(entry.resources)}")
     else:
         lines += ["Values", *(f"  {value}  {meaning}" for value, meaning in entry.values.items())]

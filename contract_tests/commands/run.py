@@ -21,7 +21,7 @@ import platformdirs
 from contract_tests.commands import compare
 from contract_tests.errors import BROKEN, FAILED, UNDECIDED, InterruptedRunError, StoppedError, UsageError
 from contract_tests.reports import ci, results, terminal
-from contract_tests.run import TOO_MANY, Options, Progress, options_of, run
+from contract_tests.run import RATE_LIMITED, Options, Progress, options_of, run
 from contract_tests.screen import complain, runs_in_github, say, without_workflow_commands
 from contract_tests.survey.visit import CLEANING_UP
 from contract_tests.target.ledger import Ledger, digest_of
@@ -31,7 +31,7 @@ from link_management_contract import Contract
 
 PROGRAM = "link-management-contract"
 BETWEEN_LINES, BETWEEN_UPDATES = 10, 0.5  # seconds between two lines of progress without a terminal, and on one
-MOST_NAMED = 3  # records left behind
+MAX_RECORDS_NAMED = 3  # records left behind
 IGNORED = 2  # the interrupt to ignore: a second one comes from impatience, and clean-up takes a moment
 BETWEEN_LOOKS, STARTING = 0.3, 0.3  # seconds between looks at a watched server, and until one that listens is ready
 
@@ -106,7 +106,7 @@ class ProgressDisplay:
     def __call__(self, chapter: str, requests: int) -> None:
         """Note the current chapter and the number of requests so far."""
         self._line = f"{chapter}  ·  {requests} requests"
-        if TOO_MANY in chapter and not self._console.is_terminal:
+        if RATE_LIMITED in chapter and not self._console.is_terminal:
             complain(self._line)
 
     def certain(self, outcome: Outcome) -> None:
@@ -211,10 +211,10 @@ def _options(contract: Contract, options: SimpleNamespace) -> Options:
 
 
 def report_left(ledger: Ledger) -> None:
-    for entry in ledger.left[:MOST_NAMED]:
+    for entry in ledger.left[:MAX_RECORDS_NAMED]:
         complain(f"left behind: {entry}")
-    if len(ledger.left) > MOST_NAMED:
-        complain(f"and {len(ledger.left) - MOST_NAMED} more are left behind; {ledger.path} lists them")
+    if len(ledger.left) > MAX_RECORDS_NAMED:
+        complain(f"and {len(ledger.left) - MAX_RECORDS_NAMED} more are left behind; {ledger.path} lists them")
     if ledger.unanswered:
         complain(f"creates that were never answered, and of which nothing was found so far: {len(ledger.unanswered)}")
 

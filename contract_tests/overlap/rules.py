@@ -11,7 +11,7 @@ from contract_tests.comparing import holds_text
 from contract_tests.evidence import Evidence, Round
 from contract_tests.exchange import Exchange, FormValue, id_of, is_server_failure
 from contract_tests.observation import (
-    MADE,
+    NEEDS_CREATES,
     NotApplicable,
     Observation,
     Observations,
@@ -21,7 +21,7 @@ from contract_tests.observation import (
     rule,
 )
 
-TOO_MANY = (429, 503)  # how a server may refuse a burst
+RATE_LIMIT_STATUSES = (429, 503)  # how a server may refuse a burst
 SHARE_THAT_FAILS = 5  # a burst fails if more than one answer in so many does
 State = frozenset[str] | None  # the fields of a record that are no longer as they were, or None without a record
 NO_RECORD: State = None
@@ -251,7 +251,7 @@ def shows_duplicates(overlapping: Round) -> Contradiction:
 def burst_fails(overlapping: Round) -> Contradiction:
     """Failures among many reads; a server may refuse some as too many."""
     reads = overlapping.exchanges
-    failed = [exchange for exchange in reads if exchange.failed and exchange.status not in TOO_MANY]
+    failed = [exchange for exchange in reads if exchange.failed and exchange.status not in RATE_LIMIT_STATUSES]
     if len(failed) * SHARE_THAT_FAILS <= len(reads):
         return None
     counts = Counter(f"status {exchange.status}" if exchange.status else "no answer" for exchange in failed)
@@ -263,17 +263,17 @@ CREATES, DELETES = ("creates",), ("update and delete", "deletes")  # kinds of ro
 BURST = ("burst of creates",)
 
 
-@rule("concurrency.updates-leave-other-fields", ("updates",), no_order_explains, needs=MADE)
-@rule("concurrency.reads-show-whole-records", ("reads",), no_order_explains, needs=MADE)
-@rule("concurrency.deleted-record-stays-deleted", DELETES, is_back, needs=MADE)
-@rule("concurrency.creates-answer-different-ids", CREATES + BURST, same_id, needs=MADE)
-@rule("concurrency.created-records-are-listed-once", CREATES + BURST, not_listed_once, needs=MADE)
-@rule("concurrency.totals-come-right", CREATES + BURST + DELETES, wrong_total, needs=MADE)
-@rule("concurrency.lists-show-a-record-once", ("creates", "reads"), shows_duplicates, needs=MADE)
-@rule("concurrency.lists-agree-with-themselves", CREATES, disagrees, needs=MADE)
-@rule("concurrency.accounts-stay-apart", ("accounts",), crosses_over, needs=MADE)
-@rule("concurrency.requests-do-not-fail", ("updates", "reads", *CREATES, *BURST, *DELETES), fails, needs=MADE)
-@rule("concurrency.bursts-of-reads-are-answered", ("burst",), burst_fails, needs=MADE)
+@rule("concurrency.updates-leave-other-fields", ("updates",), no_order_explains, needs=NEEDS_CREATES)
+@rule("concurrency.reads-show-whole-records", ("reads",), no_order_explains, needs=NEEDS_CREATES)
+@rule("concurrency.deleted-record-stays-deleted", DELETES, is_back, needs=NEEDS_CREATES)
+@rule("concurrency.creates-answer-different-ids", CREATES + BURST, same_id, needs=NEEDS_CREATES)
+@rule("concurrency.created-records-are-listed-once", CREATES + BURST, not_listed_once, needs=NEEDS_CREATES)
+@rule("concurrency.totals-come-right", CREATES + BURST + DELETES, wrong_total, needs=NEEDS_CREATES)
+@rule("concurrency.lists-show-a-record-once", ("creates", "reads"), shows_duplicates, needs=NEEDS_CREATES)
+@rule("concurrency.lists-agree-with-themselves", CREATES, disagrees, needs=NEEDS_CREATES)
+@rule("concurrency.accounts-stay-apart", ("accounts",), crosses_over, needs=NEEDS_CREATES)
+@rule("concurrency.requests-do-not-fail", ("updates", "reads", *CREATES, *BURST, *DELETES), fails, needs=NEEDS_CREATES)
+@rule("concurrency.bursts-of-reads-are-answered", ("burst",), burst_fails, needs=NEEDS_CREATES)
 def overlapping_requests(
     evidence: Evidence, kinds: Kinds, contradiction: Callable[[Round], Contradiction]
 ) -> Observations:
@@ -296,7 +296,7 @@ def _observation(overlapping: Round, contradicted_by: Contradiction, frequency: 
 
 def _is_clear(read: Exchange) -> bool:
     """Whether a read says what there is, or that there is nothing; not if it failed, or was one too many."""
-    return not read.failed and read.status not in TOO_MANY
+    return not read.failed and read.status not in RATE_LIMIT_STATUSES
 
 
 def _created_ids(overlapping: Round) -> list[int]:

@@ -8,19 +8,19 @@ from functools import partial
 from zlib import crc32
 
 from contract_tests.evidence import Listing, Record, Round
-from contract_tests.exchange import OTHER, OWN, Exchange, Expect, FormValue, Request, request_of, whole_id
+from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Expect, FormValue, Request, request_of, whole_id
 from contract_tests.masking import mark_of, shows
 from contract_tests.overlap.rules import changed_in, has_changed, orders, steps_of
 from contract_tests.survey.samples import type_form
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.ledger import Entry
-from contract_tests.target.target import MOST_AT_ONCE, BudgetSpentError, WriteRefusedError
+from contract_tests.target.target import MAX_SIMULTANEOUS, BudgetSpentError, WriteRefusedError
 
-BURSTS = (20, MOST_AT_ONCE, MOST_AT_ONCE)  # the last over connections that are open already
+BURSTS = (20, MAX_SIMULTANEOUS, MAX_SIMULTANEOUS)  # the last over connections that are open already
 CREATES, READS = 3, 4  # at one moment
 WRITES = ("create", "update")
-LONGEST_SPREAD = 2.0  # seconds over which reads are spread while a write is carried out
-TOGETHER: dict[str, tuple[tuple[str, ...], ...]] = {  # fields that are updated at one moment
+MAX_READ_SPAN = 2.0  # seconds over which reads are spread while a write is carried out
+SIMULTANEOUS_FIELDS: dict[str, tuple[tuple[str, ...], ...]] = {  # fields that are updated at one moment
     "domains": (("host", "custom_index_url"),),
     "notification-handlers": (("name", "is_enabled"), ("telegram", "telegram_chat_id")),  # the last two in one object
 }
@@ -55,7 +55,7 @@ def overlap(visitor: Visitor, rounds: int) -> None:
 
 def _pairs(visitor: Visitor) -> Iterator[tuple[int, list[str]]]:
     """Records with fields that may be updated at one moment, as each can be updated alone."""
-    for fields in TOGETHER.get(visitor.resource.name, ()):
+    for fields in SIMULTANEOUS_FIELDS.get(visitor.resource.name, ()):
         type_fields = type_form(visitor.resource, fields[0]) if fields[0] in visitor.resource.types else {}
         created = _create_writable(visitor, **type_fields)
         usable = _usable(visitor, created[0], fields) if created else []
@@ -263,7 +263,7 @@ def _update(visitor: Visitor, subject: int, names: Sequence[str], before: dict[s
     return request_of(visitor.resource, "update", subject, Expect.OPEN, form=_form(visitor, names, before))
 
 
-def _list(visitor: Visitor, identity: str = OWN) -> Request:
+def _list(visitor: Visitor, identity: str = OWN_KEY) -> Request:
     return visitor.list_of({"results_per_page": str(visitor.largest)}, Expect.OPEN, identity)
 
 
@@ -282,7 +282,7 @@ def _send_all(visitor: Visitor, requests: Sequence[Request], slow: float = 0.0) 
         (exchange.seconds for exchange in latest if exchange.request.operation in WRITES and exchange.succeeded), 0.0
     )
     reads = [number for number, request in enumerate(requests) if request.method == "GET"]
-    interval = min(wrote, LONGEST_SPREAD) / len(reads) if 0 < len(reads) < len(requests) else 0.0
+    interval = min(wrote, MAX_READ_SPAN) / len(reads) if 0 < len(reads) < len(requests) else 0.0
     delays = [interval * reads.index(number) if number in reads else 0.0 for number in range(len(requests))]
     if slow:
         delays = [slow * number / len(requests) for number in range(len(requests))]

@@ -13,13 +13,13 @@ LISTS, CREATES = (
     ("operations.create-", "operations.splash-", "envelopes.create-"),
 )
 LABELS = ("forms.name-comes-back", "forms.host-comes-back")  # by which a run knows its records again
-OF_LABELS = (
+LABEL_RULES = (
     "lifecycle.created-record-is-read",
     "lifecycle.create-leaves-other-records",
     "representations.listed-as-read",
 )
 IN_THE_WAY = ("operations.", "envelopes.", *LABELS)  # what fails here hides whether other rules are satisfied
-FIRST = (*LISTS, *CREATES, "operations.", "envelopes.", "accounts.", *OF_LABELS, *LABELS)
+FIRST = (*LISTS, *CREATES, "operations.", "envelopes.", "accounts.", *LABEL_RULES, *LABELS)
 KEY_REFUSED = "accounts.bearer-key-is-accepted"
 
 

@@ -19,7 +19,7 @@ from contract_tests.reports.results import answers_of, name_of, rows_of, source_
 from contract_tests.verdicts import VIOLATED, Verdict
 
 JUNIT, CTRF, SUMMARY, COMMENT = "junit.xml", "ctrf.json", "summary.md", "comment.md"
-OWN, LONGEST_COMMENT = "<!-- contract-tests -->", 65_000  # by which a comment is found again; characters
+COMMENT_MARKER, MAX_COMMENT_LENGTH = "<!-- contract-tests -->", 65_000  # by which a comment is found again; characters
 UNPRINTABLE = re.compile(r"[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what XML cannot hold
 ELEMENTS = {
     Verdict.FAIL: "failure",
@@ -28,8 +28,8 @@ ELEMENTS = {
     Verdict.WARN: "skipped",  # which, unlike the output of a test that passes, CI servers show
 }
 COLUMNS = (Verdict.PASS, Verdict.FAIL, Verdict.WARN, Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE)
-MOST_LISTED = 20  # failures that the summary lists one by one
-MOST_ANNOTATIONS = 10  # of one sort that GitHub shows for a step
+MAX_FAILURES_LISTED = 20  # failures that the summary lists one by one
+MAX_ANNOTATIONS = 10  # of one sort that GitHub shows for a step
 FENCE = "\n  ```"
 SIGNS = {"conforms": "✅", "does not conform": "❌"}
 
@@ -145,11 +145,11 @@ def markdown(results: Mapping[str, Any]) -> str:
     for area, counts in by_area(results).items():
         lines.append(f"| {area} | {' | '.join(str(counts[verdict] or '·') for verdict in COLUMNS)} |")
     cause_groups = groups(results["results"])
-    for group in cause_groups[:MOST_LISTED]:
+    for group in cause_groups[:MAX_FAILURES_LISTED]:
         lines += ["", *_failure(group)]
-    if len(cause_groups) > MOST_LISTED:
-        lines += ["", f"and {len(cause_groups) - MOST_LISTED} more"]
-    blocked = list(undecided(results["results"], cause_groups).items())[:MOST_LISTED]
+    if len(cause_groups) > MAX_FAILURES_LISTED:
+        lines += ["", f"and {len(cause_groups) - MAX_FAILURES_LISTED} more"]
+    blocked = list(undecided(results["results"], cause_groups).items())[:MAX_FAILURES_LISTED]
     lines += ["", *(f"- {len(checks)} undecided: {_markdown(reason)}" for reason, checks in blocked)]
     for title, key in (("note", "notes"), ("left behind", "left"), ("waiver", "stale_waivers")):
         lines += [f"- {title}: {_markdown(text)}" for text in results[key]]
@@ -160,11 +160,11 @@ def comment(results: Mapping[str, Any], changes: Iterable[str] = ()) -> str:
     """The summary as a comment on a pull request, no longer than servers take, with what is worse and better first."""
     headline, _, body = markdown(results).partition("\n")
     changed = "\n".join(f"- {_markdown(change)}" for change in changes)
-    text = "\n".join([OWN, headline, *([f"\n{changed}"] if changed else []), body])
-    if len(text) <= LONGEST_COMMENT:
+    text = "\n".join([COMMENT_MARKER, headline, *([f"\n{changed}"] if changed else []), body])
+    if len(text) <= MAX_COMMENT_LENGTH:
         return text
     end = f"\n\nThe rest is in `{SUMMARY}`.\n"
-    excerpt = text[: LONGEST_COMMENT - len(end) - len(FENCE)].rpartition("\n")[0]
+    excerpt = text[: MAX_COMMENT_LENGTH - len(end) - len(FENCE)].rpartition("\n")[0]
     return f"{excerpt}{FENCE if excerpt.count('```') % 2 else ''}{end}"
 
 
@@ -230,12 +230,12 @@ def annotations_of(results: Mapping[str, Any]) -> Iterator[str]:
     yield f"::notice::{_escape_command(results['verdict'])}"
     if not errors and results["word"].startswith("undecided"):
         yield "::error::undecided: some rules could not be judged; the summary says why"
-    for text in [*results["stale_waivers"], *(f"left behind: {text}" for text in results["left"])][:MOST_ANNOTATIONS]:
+    for text in [*results["stale_waivers"], *(f"left behind: {text}" for text in results["left"])][:MAX_ANNOTATIONS]:
         yield f"::error::{_escape_command(text)}"
 
 
 def _annotations(command: str, results: Iterable[Result]) -> Iterator[str]:
-    for result in list(results)[:MOST_ANNOTATIONS]:
+    for result in list(results)[:MAX_ANNOTATIONS]:
         finding = result["findings"][0]
         rows = [("required", result["statement"]), *rows_of(finding), *_ways_to(finding)]
         text = "\n".join(f"{name}: {value}" for name, value in rows)

@@ -25,7 +25,7 @@ from link_management_contract.texts import statements
 FILE, PROFILE = "report.html", "profile.yaml"
 LONGEST = 4000  # characters of a body
 EARLIER = 6  # requests that led up to a finding
-MOST_SHOWN = 2  # findings of one rule and resource that are shown with their exchange
+MAX_FINDINGS = 2  # findings of one rule and resource that are shown with their exchange
 
 
 @dataclass(frozen=True)
@@ -96,12 +96,14 @@ def _page(outcome: Outcome, document: dict[str, Any], scripts: dict[str, str]) -
         totals=Counter(result["verdict"] for result in document["results"]),
         scripts={name.removeprefix("repro/").removesuffix(".sh"): text for name, text in scripts.items()},
         evidence={
-            (result.rule.id, result.resource): [_evidence(outcome, finding) for finding in result.findings[:MOST_SHOWN]]
+            (result.rule.id, result.resource): [
+                _evidence(outcome, finding) for finding in result.findings[:MAX_FINDINGS]
+            ]
             for result in outcome.results
             if result.verdict in VIOLATED
         },
         statements={number: text for number, text in statements().items() if number in cited_ids},
-        most=MOST_SHOWN,
+        most=MAX_FINDINGS,
     )
 
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
-from contract_tests.exchange import OTHER, OWN, Exchange, Request
+from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Request
 from contract_tests.multipart import USUAL, encode
 from contract_tests.observation import Violation
-from contract_tests.replayed import MARK
+from contract_tests.replayed import RUN_MARKER
 from contract_tests.shrinking import ShortestSteps
 from contract_tests.steps import steps_to
 from contract_tests.target.identities import IDENTITIES
@@ -30,9 +30,9 @@ SECOND_KEY = (
     """ account' >&2; exit 125; }"""
 )
 NO_VERDICT = "echo 'no verdict: compare the answers; overlapping requests show it in some tries only'; exit 125"
-AGAIN = "for try in 1 2 3; do  # as what fails once may work the next time"
-AT_MOST, MANY = 4, 10  # requests that overlap; more are a burst
-AT_ONCE = CURL.removeprefix("curl ") + " -H \"Authorization: Bearer $key\" -w '%{http_code} %{method}\\n'"
+RETRY_LOOP = "for try in 1 2 3; do  # as what fails once may work the next time"
+MAX_REQUESTS, BURST_SIZE = 4, 10  # requests that overlap; more are a burst
+PARALLEL_CURL = CURL.removeprefix("curl ") + " -H \"Authorization: Bearer $key\" -w '%{http_code} %{method}\\n'"
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def script(  # noqa: PLR0913, PLR0917 - what was found, where, and how to show i
         step = _lines(number, exchange, ids, deleted_ids, is_shown=exchange.number == exchange_shown.number)
         if "datetime" in rule.id and exchange.request.operation == "update":
             lines.append("sleep 1  # times are told in seconds")
-        lines += [AGAIN, *step, "done"] if exchange.attempts else step
+        lines += [RETRY_LOOP, *step, "done"] if exchange.attempts else step
     lines += parallel_lines(finding, ids, resource)
     texts = " ".join(quote(" ".join(text.split())) for text in (finding.expected, finding.received))
     lines.append(f"printf '\\n--- expected: %s\\n--- received: %s, in the run\\n' {texts}")
@@ -110,18 +110,18 @@ def _lines(number: int, exchange: Exchange, ids: dict[int, str], deleted_ids: se
     """
     request, path = exchange.request, _path(exchange.request, ids)
     prepared, arguments = form(number, request)
-    curl = "api" if request.identity == OWN else f"{CURL} {IDENTITIES[request.identity].curl}".rstrip()
+    curl = "api" if request.identity == OWN_KEY else f"{CURL} {IDENTITIES[request.identity].curl}".rstrip()
     if request.method != "GET" and not arguments:
         arguments = ["-X", request.method]
     if exchange.redirects and exchange.status != exchange.redirects[-1][0]:  # to the same host, as the run has seen
         arguments = ["-L", *arguments]
-    key_note = "" if request.identity == OWN else f" with {request.identity}"
+    key_note = "" if request.identity == OWN_KEY else f" with {request.identity}"
     title = f'"{number}. {request.method} {path}{key_note}{" <-- this answer" if is_shown else ""}"'
     line = " ".join([title, curl, *arguments, f'"$base{path}"'])
     if request.operation == "create":
         id_list = "theirs" if request.identity == OTHER else "made"
         lines = [*prepared, f"create {line}", f'{id_list}="${id_list} $id"']
-        if request.identity != OWN or exchange.made_id is None:
+        if request.identity != OWN_KEY or exchange.made_id is None:
             return lines
         ids[exchange.made_id] = f"id_{number}"
         return [*lines, f"id_{number}=$id"]
@@ -189,8 +189,8 @@ def _fields(number: int, request: Request) -> tuple[list[str], list[str]]:
 def printf(content: bytes, file: str) -> str:
     """A line that writes a file, whatever is in it; the marks of the run become those of the script."""
     text = content.decode("latin-1")  # a letter for each byte
-    variables = [f'"{_variable(match)}"' for match in MARK.finditer(text)]
-    pieces = MARK.split(text)[::2]  # without what its group finds
+    variables = [f'"{_variable(match)}"' for match in RUN_MARKER.finditer(text)]
+    pieces = RUN_MARKER.split(text)[::2]  # without what its group finds
     escaped_pieces = ["".join(ESCAPES.get(ord(letter), f"\\{ord(letter):03o}") for letter in piece) for piece in pieces]
     return " ".join([f"printf -- '{'%s'.join(escaped_pieces)}'", *variables, f"> {file}"])
 
@@ -203,7 +203,7 @@ def _variable(match: re.Match[str]) -> str:
 def quoted(text: str) -> str:
     """A text between double quotes of a shell, with the script's mark for the run's; `$` stands for an id in a path."""
     escaped_text = re.sub(r'(["\\`]|\$(?!id_\d))', r"\\\1", text)
-    escaped_text = MARK.sub(_variable, escaped_text)
+    escaped_text = RUN_MARKER.sub(_variable, escaped_text)
     return "$(printf '\\r')".join(escaped_text.split("\r"))
 
 
@@ -211,7 +211,7 @@ def _select_requests(requests: list[Request]) -> list[Request]:
     """Four requests that overlap, the writes among them; all of a burst, whose failure is that there are so many."""
     writes = [request for request in requests if request.method != "GET"]
     reads = [request for request in requests if request.method == "GET"]
-    return requests if len(requests) > MANY else [*writes, *reads[: AT_MOST - len(writes)]]
+    return requests if len(requests) > BURST_SIZE else [*writes, *reads[: MAX_REQUESTS - len(writes)]]
 
 
 def parallel_lines(finding: Violation, ids: dict[int, str], resource: Resource) -> list[str]:
@@ -223,7 +223,7 @@ def parallel_lines(finding: Violation, ids: dict[int, str], resource: Resource) 
         prepared, arguments = form(number, request)
         lines += prepared
         file, method = f'"$dir/at-once-{number}"', [] if arguments else ["-X", request.method]
-        parts.append(" ".join([AT_ONCE, "-o", file, *method, *arguments, f'"$base{_path(request, ids)}"']))
+        parts.append(" ".join([PARALLEL_CURL, "-o", file, *method, *arguments, f'"$base{_path(request, ids)}"']))
         output_lines.append(f"cat {file}; echo")
         output_lines += [f'made="$made $(id_in {file})"'] if request.operation == "create" else []
     if not parts:

@@ -14,7 +14,7 @@ from typing import Any
 
 from contract_tests.errors import UsageError
 from contract_tests.exchange import (
-    MOST_PARTS,
+    MAX_PARTS,
     Exchange,
     FormValue,
     Request,
@@ -26,7 +26,7 @@ from contract_tests.masking import Masking, text_shape
 from contract_tests.multipart import USUAL, media_type_of
 from contract_tests.observation import MISSING, Violation
 from contract_tests.reports.repro import curl
-from contract_tests.run import MOST_SHOWN
+from contract_tests.run import MAX_FINDINGS
 from contract_tests.verdicts import Outcome, Result, Verdict
 from link_management_contract import Rule
 from link_management_contract.texts import printable
@@ -35,7 +35,7 @@ SCHEMA_VERSION = 1
 SCHEMA = Path(__file__).with_name("results.schema.json")
 FILE = "results.json"
 TEXTS = ("base_url", "word", "contract_version", "began")
-LONGEST_VALUE, LONGEST_BODY, LONGEST_TEXT, LONGEST_FORM = 120, 300, 60, 500  # characters
+MAX_VALUE_LENGTH, MAX_BODY_LENGTH, MAX_TEXT_LENGTH, MAX_FORM_LENGTH = 120, 300, 60, 500  # characters
 MARKUP = re.compile(rb"\s*<(!doctype|html|\?xml|head|body|h1)", re.IGNORECASE)
 
 
@@ -89,8 +89,8 @@ def _result(outcome: Outcome, result: Result) -> dict[str, Any]:
         "seconds": round(result.seconds, 3),
         "reasons": list(result.reasons),
         "waived": result.waived or None,
-        "findings": [_finding(outcome, result.rule, finding) for finding in result.findings[:MOST_SHOWN]],
-        "further_findings": max(0, len(result.findings) - MOST_SHOWN),
+        "findings": [_finding(outcome, result.rule, finding) for finding in result.findings[:MAX_FINDINGS]],
+        "further_findings": max(0, len(result.findings) - MAX_FINDINGS),
     }
 
 
@@ -217,16 +217,16 @@ def excerpt(finding: Violation, exchanges: Iterable[Exchange], masking: Masking)
 def request_summary(request: Request) -> str:
     fields = ", ".join(f"{name}={_form_value(value)}" for name, value in (request.form or {}).items())
     if request.body is not None:
-        fields = f"{request.body[0]}: {_shorten(request.body[1].decode('utf-8', 'replace'), LONGEST_TEXT)}"
+        fields = f"{request.body[0]}: {_shorten(request.body[1].decode('utf-8', 'replace'), MAX_TEXT_LENGTH)}"
     media_type = media_type_of(request.form_style) if request.form_style != USUAL else "multipart/form-data"
     media_type += ", in chunks" if request.form_style.chunked else ""
     form = f", as {media_type}" if request.form is not None and request.body is None else ""
-    return f"{request.method} {request.target}{f' with {_shorten(fields, LONGEST_FORM)}' if fields else ''}{form}"
+    return f"{request.method} {request.target}{f' with {_shorten(fields, MAX_FORM_LENGTH)}' if fields else ''}{form}"
 
 
 def _form_value(value: FormValue) -> str:
     return (
-        _shorten(value, LONGEST_TEXT)
+        _shorten(value, MAX_TEXT_LENGTH)
         if isinstance(value, str)
         else f"the {'' if value[1] else 'empty '}file {value[0]}"
     )
@@ -237,7 +237,7 @@ def answered(exchange: Exchange) -> str:
         cut = re.search(r"IncompleteRead\((\d+) bytes read, (\d+) more expected\)", exchange.error)
         if cut:
             return f"no whole answer: the body ended after {cut[1]} bytes, {cut[2]} fewer than its Content-Length says"
-        return f"no answer: {_shorten(exchange.error, LONGEST_VALUE)}"
+        return f"no answer: {_shorten(exchange.error, MAX_VALUE_LENGTH)}"
     types = [printable(text) for name, text in exchange.headers.items() if name.casefold() == "content-type"]
     return f"status {exchange.status}, {types[0] if types else 'no media type'}"
 
@@ -245,7 +245,7 @@ def answered(exchange: Exchange) -> str:
 def not_json(content: bytes) -> str:
     """Why a body is not JSON, and where; empty if it is."""
     if not content.strip() or has_too_many_parts(content):
-        return f"more than {MOST_PARTS:,} objects and lists" if content.strip() else "the body is empty"
+        return f"more than {MAX_PARTS:,} objects and lists" if content.strip() else "the body is empty"
     try:
         text = content.decode("utf-8-sig")
         json.loads(text, parse_constant=refuse_constant)
@@ -267,7 +267,7 @@ def body(exchange: Exchange) -> str:
     text = exchange.body.decode("utf-8", "replace")
     if MARKUP.match(exchange.body):
         text = re.sub(r"(?is)<(script|style)\b.*?</\1\s*>|<[^>]*>", " ", text)
-    return _shorten(" ".join(text.split()), LONGEST_BODY)
+    return _shorten(" ".join(text.split()), MAX_BODY_LENGTH)
 
 
 def _value(document: Any, at: str) -> dict[str, str]:
@@ -277,7 +277,7 @@ def _value(document: Any, at: str) -> dict[str, str]:
         document = _child(document, step)
     value = _child(document, key)
     if value is not MISSING:
-        return {"value": _shorten(json.dumps(value, ensure_ascii=False), LONGEST_VALUE)}
+        return {"value": _shorten(json.dumps(value, ensure_ascii=False), MAX_VALUE_LENGTH)}
     keys = [str(name) for name in document] if isinstance(document, dict) else []
     similar = next((name for name in keys if _letters(name) == _letters(key)), "")
     similar = similar or "".join(get_close_matches(key, keys, n=1, cutoff=0.75))

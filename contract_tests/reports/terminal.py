@@ -21,9 +21,9 @@ from contract_tests.verdicts import Verdict
 
 STYLES = {Verdict.FAIL: "bold red", Verdict.WARN: "yellow", Verdict.INCONCLUSIVE: "yellow", Verdict.PASS: "green"}
 WORD_STYLES = {"conforms": "bold green", "does not conform": "bold red"}
-MOST_NAMED = 6  # rules that follow from another
-MOST_LISTED = 3  # results that could not be judged
-INDENT, LEAST_WIDTH = 12, 40  # columns
+MAX_RULES_NAMED = 6  # rules that follow from another
+MAX_RESULTS_LISTED = 3  # results that could not be judged
+INDENT, MIN_WIDTH = 12, 40  # columns
 
 
 class TerminalConsole(Console):
@@ -58,7 +58,7 @@ def show(results: Mapping[str, Any], console: Console, *, verbose: bool = False,
         _show_group(group, console, folder)
     for reason, checks in undecided(results["results"], cause_groups).items():
         console.print(Text(f"\n{len(checks)} not judged: {reason}", style="yellow"))
-        limit = len(checks) if verbose else MOST_LISTED
+        limit = len(checks) if verbose else MAX_RESULTS_LISTED
         names = [*map(_doubted, checks[:limit]), *([f"and {len(checks) - limit} more"] if len(checks) > limit else [])]
         console.print(Text("\n".join(f"  {name}" for name in names)))
     if verbose:
@@ -122,13 +122,13 @@ def _show_group(group: Group, console: Console, folder: Path | None) -> None:
         console.print(f"            and {further_count} more like it")
     if group.follows:
         rules = list(dict.fromkeys(result["rule"] for result in group.follows))
-        omission_note = f" and {len(rules) - MOST_NAMED} more" if len(rules) > MOST_NAMED else ""
-        follows = f"{len(group.follows)} checks: {', '.join(rules[:MOST_NAMED])}{omission_note}"
+        omission_note = f" and {len(rules) - MAX_RULES_NAMED} more" if len(rules) > MAX_RULES_NAMED else ""
+        follows = f"{len(group.follows)} checks: {', '.join(rules[:MAX_RULES_NAMED])}{omission_note}"
         console.print(Text(f"  follows   {follows}"), soft_wrap=True)
 
 
 def _show_rows(rows: Iterable[tuple[str, str]], console: Console, indent: int = INDENT) -> None:
-    width = max(LEAST_WIDTH, console.width - indent)
+    width = max(MIN_WIDTH, console.width - indent)
     for name, text in rows:
         lines = [part for line in text.splitlines() for part in wrap(line, width, break_on_hyphens=False) or [""]] or [
             ""

@@ -4,12 +4,12 @@ import re
 from collections.abc import Callable
 
 from contract_tests.evidence import AccessAttempt, Evidence, Record
-from contract_tests.exchange import OTHER, OWN, id_of
+from contract_tests.exchange import OTHER, OWN_KEY, id_of
 from contract_tests.masking import begins
 from contract_tests.observation import (
-    CHANGED,
-    GONE,
-    PAGES,
+    NEEDS_DELETES,
+    NEEDS_PAGES,
+    NEEDS_UPDATES,
     Chapter,
     NotApplicable,
     Observation,
@@ -26,13 +26,13 @@ from contract_tests.rules.operations import own_requests
 from link_management_contract import Resource
 
 SEPARATION = "separation of accounts"
-ACCESS = PAGES | CHANGED | {Chapter.ACCESS}
+ACCESS = NEEDS_PAGES | NEEDS_UPDATES | {Chapter.ACCESS}
 NOT_READ = Undecided("the account's record could not be read then")
 Attempts = list[AccessAttempt]
 JudgeOfAttempts = Callable[[Attempts, Evidence], Observations]
 
 
-@rule("accounts.bearer-key-is-accepted", needs=PAGES | CHANGED | GONE)
+@rule("accounts.bearer-key-is-accepted", needs=NEEDS_PAGES | NEEDS_UPDATES | NEEDS_DELETES)
 def bearer_key_is_accepted(evidence: Evidence) -> Observations:
     """All requests with the account's key; one that is let in shows that the key is accepted."""
     requests = own_requests(evidence)
@@ -54,7 +54,7 @@ def shown_nothing(attempts: Attempts, evidence: Evidence) -> Observations:
             continue
         rows = exchange.page.rows if exchange.page else (exchange.record,) if exchange.record else ()
         if rows and not is_run_s:
-            records = (record for source, record in evidence.records() if source.request.identity == OWN)
+            records = (record for source, record in evidence.records() if source.request.identity == OWN_KEY)
             is_run_s = {_key(record, evidence.resource): evidence.is_run_record(record) for record in records}
         counted_rows = [
             row for row in rows if is_run_s.get(_key(row, evidence.resource), False) or attempt.identity != OTHER

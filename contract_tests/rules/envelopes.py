@@ -4,7 +4,18 @@ from collections.abc import Iterator
 
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import Exchange, is_integer
-from contract_tests.observation import CHANGED, MADE, OBJECT, PAGES, STRING, Matcher, Observations, decide, expect, rule
+from contract_tests.observation import (
+    NEEDS_CREATES,
+    NEEDS_PAGES,
+    NEEDS_UPDATES,
+    OBJECT,
+    STRING,
+    Matcher,
+    Observations,
+    decide,
+    expect,
+    rule,
+)
 
 BOM = b"\xef\xbb\xbf"
 WITH_BODY = ("list", "read", "create", "update")
@@ -16,7 +27,7 @@ INTEGER = Matcher("an integer", is_integer)
 STRING_OR_NULL = Matcher("a string or null", lambda value: value is None or isinstance(value, str))
 
 
-@rule("envelopes.body-is-json", needs=PAGES | CHANGED)
+@rule("envelopes.body-is-json", needs=NEEDS_PAGES | NEEDS_UPDATES)
 def body_is_json(evidence: Evidence) -> Observations:
     for exchange in _successes(evidence, *WITH_BODY):
         start = exchange.body[:30].decode("utf-8", "replace") if exchange.request.operation == "create" else ""
@@ -25,34 +36,34 @@ def body_is_json(evidence: Evidence) -> Observations:
         yield decide(exchange, holds, "a JSON body", received)
 
 
-@rule("envelopes.no-byte-order-mark", needs=PAGES | CHANGED)
+@rule("envelopes.no-byte-order-mark", needs=NEEDS_PAGES | NEEDS_UPDATES)
 def no_byte_order_mark(evidence: Evidence) -> Observations:
     for exchange in _successes(evidence, *WITH_BODY):
         yield decide(exchange, not exchange.body.startswith(BOM), "JSON from the first byte on", "a byte order mark")
 
 
-@rule("envelopes.list-data-is-an-array", "list", {"/data": ROWS}, needs=PAGES)
+@rule("envelopes.list-data-is-an-array", "list", {"/data": ROWS}, needs=NEEDS_PAGES)
 @rule(
     "envelopes.list-meta-holds-integers",
     "list",
     dict.fromkeys(("/meta/page", "/meta/results_per_page", "/meta/total", "/meta/total_pages"), INTEGER),
-    needs=PAGES,
+    needs=NEEDS_PAGES,
 )
 @rule(
     "envelopes.list-links-are-strings",
     "list",
     dict.fromkeys(("/links/first", "/links/last", "/links/self"), STRING),
-    needs=PAGES,
+    needs=NEEDS_PAGES,
 )
 @rule(
     "envelopes.list-neighbours-are-strings-or-null",
     "list",
     dict.fromkeys(("/links/next", "/links/prev"), STRING_OR_NULL),
-    needs=PAGES,
+    needs=NEEDS_PAGES,
 )
-@rule("envelopes.read-data-is-an-object", "read", {"/data": OBJECT}, needs=PAGES | CHANGED)
-@rule("envelopes.create-answers-the-id", "create", {"/data/id": INTEGER}, needs=MADE)
-@rule("envelopes.update-answers-the-id", "update", {"/data/id": INTEGER}, needs=CHANGED)
+@rule("envelopes.read-data-is-an-object", "read", {"/data": OBJECT}, needs=NEEDS_PAGES | NEEDS_UPDATES)
+@rule("envelopes.create-answers-the-id", "create", {"/data/id": INTEGER}, needs=NEEDS_CREATES)
+@rule("envelopes.update-answers-the-id", "update", {"/data/id": INTEGER}, needs=NEEDS_UPDATES)
 def members_match(evidence: Evidence, operation: str, matchers: dict[str, Matcher]) -> Observations:
     """Successes of an operation with JSON; the read of a record that the listing lacks, too, may be an error."""
     for exchange in _successes(evidence, operation):
@@ -64,7 +75,7 @@ def members_match(evidence: Evidence, operation: str, matchers: dict[str, Matche
             yield expect(exchange, at, matcher, verbatim=operation != "read" and at != "/data")
 
 
-@rule("envelopes.update-id-is-the-path-id", needs=CHANGED)
+@rule("envelopes.update-id-is-the-path-id", needs=NEEDS_UPDATES)
 def update_id_is_the_path_id(evidence: Evidence) -> Observations:
     for exchange in evidence.of("update"):
         if exchange.made_id is not None:

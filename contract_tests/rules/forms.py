@@ -8,10 +8,10 @@ from contract_tests.comparing import holds_text, is_same_value, same_url
 from contract_tests.evidence import Change, Creation, Evidence, Omission, Record
 from contract_tests.exchange import TRIES, Exchange, Expect
 from contract_tests.masking import begins, shows
-from contract_tests.multipart import NOTHING_CHOSEN, SHAPES, STREAMED, UNUSUAL, USUAL, FormStyle, media_type_of
+from contract_tests.multipart import FORM_STYLES, NOTHING_CHOSEN, STREAMED, UNUSUAL, USUAL, FormStyle, media_type_of
 from contract_tests.observation import (
-    CHANGED,
-    MADE,
+    NEEDS_CREATES,
+    NEEDS_UPDATES,
     OTHERS_WROTE,
     TOGGLED,
     Chapter,
@@ -59,14 +59,14 @@ def _omitted(omission: Omission) -> Observation:
     return OTHERS_WROTE if omission.appeared else Satisfied(exchange)
 
 
-@rule("forms.required-fields-alone-suffice", needs=MADE)
+@rule("forms.required-fields-alone-suffice", needs=NEEDS_CREATES)
 def required_fields_alone_suffice(evidence: Evidence) -> Observations:
     for exchange in evidence.of("create"):
         if _fields(exchange) == set(evidence.resource.required):
             yield accepted(exchange)
 
 
-@rule("forms.optional-fields-are-accepted-on-create", needs=MADE)
+@rule("forms.optional-fields-are-accepted-on-create", needs=NEEDS_CREATES)
 def optional_fields_are_accepted_on_create(evidence: Evidence) -> Observations:
     for exchange in evidence.of("create"):
         if _fields(exchange) - set(evidence.resource.required):
@@ -74,7 +74,7 @@ def optional_fields_are_accepted_on_create(evidence: Evidence) -> Observations:
     yield from _combination_refused(evidence, "create")
 
 
-@rule("forms.optional-fields-are-accepted-on-update", needs=CHANGED)
+@rule("forms.optional-fields-are-accepted-on-update", needs=NEEDS_UPDATES)
 def optional_fields_are_accepted_on_update(evidence: Evidence) -> Observations:
     for exchange in evidence.of("update"):
         if _fields(exchange) - set(evidence.resource.required):
@@ -98,7 +98,7 @@ def _combination_refused(evidence: Evidence, operation: str) -> Observations:
                 )
 
 
-@rule("forms.required-fields-are-optional-on-update", needs=CHANGED)
+@rule("forms.required-fields-are-optional-on-update", needs=NEEDS_UPDATES)
 def required_fields_are_optional_on_update(evidence: Evidence) -> Observations:
     for exchange in evidence.of("update"):
         if set(evidence.resource.required) - _fields(exchange):
@@ -119,14 +119,14 @@ def _fields(exchange: Exchange) -> set[str]:
     return set(exchange.request.form or {})
 
 
-@rule("forms.files-are-accepted", needs=CHANGED)
+@rule("forms.files-are-accepted", needs=NEEDS_UPDATES)
 def files_are_accepted(evidence: Evidence) -> Observations:
     for exchange in evidence.of("create", "update"):
         if any(isinstance(value, tuple) for value in (exchange.request.form or {}).values()):
             yield accepted(exchange)
 
 
-@rule("forms.types-are-accepted", needs=MADE)
+@rule("forms.types-are-accepted", needs=NEEDS_CREATES)
 def types_are_accepted(evidence: Evidence) -> Observations:
     for exchange in evidence.of("create"):
         observation = accepted(exchange)
@@ -136,10 +136,10 @@ def types_are_accepted(evidence: Evidence) -> Observations:
         yield observation
 
 
-@rule("forms.client-shapes-are-understood", (USUAL, *SHAPES, NOTHING_CHOSEN), needs=CHANGED)
-@rule("forms.empty-file-inputs-are-accepted", (NOTHING_CHOSEN,), needs=CHANGED)
-@rule("forms.any-boundary-is-understood", UNUSUAL, needs=CHANGED)
-@rule("forms.chunked-forms-are-understood", (STREAMED,), needs=CHANGED)
+@rule("forms.client-shapes-are-understood", (USUAL, *FORM_STYLES, NOTHING_CHOSEN), needs=NEEDS_UPDATES)
+@rule("forms.empty-file-inputs-are-accepted", (NOTHING_CHOSEN,), needs=NEEDS_UPDATES)
+@rule("forms.any-boundary-is-understood", UNUSUAL, needs=NEEDS_UPDATES)
+@rule("forms.chunked-forms-are-understood", (STREAMED,), needs=NEEDS_UPDATES)
 def shapes_are_understood(evidence: Evidence, styles: tuple[FormStyle, ...]) -> Observations:
     """Writes with forms as other clients write them, where this suite's form with the same fields is accepted."""
     accepted_sets = [_fields(change.exchange) for change in evidence.changes if _is_renamed(change, evidence.resource)]
@@ -183,10 +183,10 @@ def _is_renamed(change: Change, resource: Resource) -> bool:
     return change.exchange.succeeded and begins((change.record or {}).get(resource.label), label)
 
 
-@rule("forms.name-comes-back", "name", needs=CHANGED)
-@rule("forms.host-comes-back", "host", needs=CHANGED)
-@rule("forms.custom-index-url-comes-back", "custom_index_url", needs=CHANGED)
-@rule("forms.type-comes-back", "type", needs=CHANGED)
+@rule("forms.name-comes-back", "name", needs=NEEDS_UPDATES)
+@rule("forms.host-comes-back", "host", needs=NEEDS_UPDATES)
+@rule("forms.custom-index-url-comes-back", "custom_index_url", needs=NEEDS_UPDATES)
+@rule("forms.type-comes-back", "type", needs=NEEDS_UPDATES)
 def comes_back(evidence: Evidence, field: str) -> Observations:
     """What was written and is shown; what becomes of a value outside the documented ones is open."""
     documented = evidence.resource.fields[field].values if field in evidence.resource.fields else ()
@@ -198,7 +198,7 @@ def comes_back(evidence: Evidence, field: str) -> Observations:
             yield decide(exchange, holds, f"{title}: {expected}", f"{title}: {received}", at)
 
 
-@rule("forms.email-comes-back", needs=CHANGED)
+@rule("forms.email-comes-back", needs=NEEDS_UPDATES)
 def email_comes_back(evidence: Evidence) -> Observations:
     for form, record, exchange in _stored(evidence):
         settings = record.get("settings")
@@ -212,7 +212,7 @@ def email_comes_back(evidence: Evidence) -> Observations:
             yield decide(exchange, holds, f"settings.email: {expected}", f"settings.email: {received}", at)
 
 
-@rule("forms.type-fields-show-in-settings", needs=CHANGED)
+@rule("forms.type-fields-show-in-settings", needs=NEEDS_UPDATES)
 def type_fields_show_in_settings(evidence: Evidence) -> Observations:
     for form, record, exchange in _stored(evidence):
         type_name, settings = str(record.get("type")), record.get("settings")
@@ -232,7 +232,7 @@ def _closest_value(settings: Record, text: str) -> str:
     return max(values, key=lambda value: same_beginning(value, text), default="")
 
 
-@rule("forms.custom-not-found-url-stays-apart", needs=CHANGED)
+@rule("forms.custom-not-found-url-stays-apart", needs=NEEDS_UPDATES)
 def custom_not_found_url_stays_apart(evidence: Evidence) -> Observations:
     """Updates with `custom_not_found_url`, and creates with both URLs."""
     for change in evidence.changes:
@@ -285,8 +285,8 @@ def _first_sight_of(evidence: Evidence, creation: Creation) -> tuple[Record, Exc
     return None
 
 
-@rule("forms.one-enables", "1", True, needs=CHANGED)  # noqa: FBT003 - the state
-@rule("forms.zero-disables", "0", False, needs=CHANGED)  # noqa: FBT003
+@rule("forms.one-enables", "1", True, needs=NEEDS_UPDATES)  # noqa: FBT003 - the state
+@rule("forms.zero-disables", "0", False, needs=NEEDS_UPDATES)  # noqa: FBT003
 def toggle_sets_state(evidence: Evidence, sent_value: str, expected: bool) -> Observations:  # noqa: FBT001
     for change in evidence.changes:
         if change.form.get("is_enabled") != sent_value:
@@ -301,7 +301,7 @@ def toggle_sets_state(evidence: Evidence, sent_value: str, expected: bool) -> Ob
                 yield expect_field(change.read, change.record, "is_enabled", expected)
 
 
-@rule("forms.is-enabled-is-optional-on-update", needs=CHANGED)
+@rule("forms.is-enabled-is-optional-on-update", needs=NEEDS_UPDATES)
 def is_enabled_is_optional_on_update(evidence: Evidence) -> Observations:
     """Updates without `is_enabled`; one that gives another type or address may have to wait for a confirmation."""
     for change in evidence.changes:
@@ -316,7 +316,7 @@ def is_enabled_is_optional_on_update(evidence: Evidence) -> Observations:
             yield decide(change.read, before == now, expected, received, "/data/is_enabled")
 
 
-@rule("forms.is-enabled-is-not-accepted-on-create", needs=MADE)
+@rule("forms.is-enabled-is-not-accepted-on-create", needs=NEEDS_CREATES)
 def is_enabled_is_not_accepted_on_create(evidence: Evidence) -> Observations:
     """Creates with `is_enabled`, compared with one without."""
     starts: dict[str, tuple[Any, str, Exchange]] = {}

@@ -6,12 +6,12 @@ from contract_tests.comparing import holds_text, is_same_value
 from contract_tests.evidence import Change, ChangePeriod, Creation, Evidence, Record
 from contract_tests.exchange import REJECTED, Exchange
 from contract_tests.observation import (
-    CHANGED,
-    CONTROL,
-    GONE,
-    MADE,
+    NEEDS_CONTROL,
+    NEEDS_CREATES,
+    NEEDS_DELETES,
+    NEEDS_PAGES,
+    NEEDS_UPDATES,
     OTHERS_WROTE,
-    PAGES,
     Chapter,
     Observation,
     Observations,
@@ -30,7 +30,7 @@ from contract_tests.observation import (
 from link_management_contract import Resource
 
 
-@rule("lifecycle.created-record-is-read", needs=PAGES | MADE)
+@rule("lifecycle.created-record-is-read", needs=NEEDS_PAGES | NEEDS_CREATES)
 def created_record_is_read(evidence: Evidence) -> Observations:
     """Reads straight after a create, and whether later reads of the run's records show the records asked for."""
     for creation in evidence.creations:
@@ -58,7 +58,7 @@ def _holds_label(creation: Creation, read: Exchange, resource: Resource) -> bool
     return bool(label and label.encode() in read.body.lower())
 
 
-@rule("lifecycle.created-record-is-listed-once", needs=PAGES | MADE)
+@rule("lifecycle.created-record-is-listed-once", needs=NEEDS_PAGES | NEEDS_CREATES)
 def created_record_is_listed_once(evidence: Evidence) -> Observations:
     """The run's records in the listing after their creation."""
     for period in evidence.change_periods:
@@ -70,7 +70,7 @@ def created_record_is_listed_once(evidence: Evidence) -> Observations:
                 yield decide(period.after.exchange, count == 1, f"the record {identifier} once", f"it {count} times")
 
 
-@rule("lifecycle.created-id-is-new", needs=PAGES | MADE)
+@rule("lifecycle.created-id-is-new", needs=NEEDS_PAGES | NEEDS_CREATES)
 def created_id_is_new(evidence: Evidence) -> Observations:
     """The ids that creates returned, compared with those that existed before."""
     for creation in evidence.creations:
@@ -82,7 +82,7 @@ def created_id_is_new(evidence: Evidence) -> Observations:
             yield decide(creation.exchange, is_unused, "a new id", received)
 
 
-@rule("lifecycle.update-changes-what-it-names", needs=PAGES | CHANGED)
+@rule("lifecycle.update-changes-what-it-names", needs=NEEDS_PAGES | NEEDS_UPDATES)
 def update_changes_what_it_names(evidence: Evidence) -> Observations:
     """Updates of fields that reads show, `is_enabled` aside."""
     for change in evidence.changes:
@@ -105,7 +105,7 @@ def update_changes_what_it_names(evidence: Evidence) -> Observations:
             yield decide(read, settings != before.get("settings"), expected, "the one before", at)
 
 
-@rule("lifecycle.update-leaves-other-fields", needs=PAGES | CHANGED)
+@rule("lifecycle.update-leaves-other-fields", needs=NEEDS_PAGES | NEEDS_UPDATES)
 def update_leaves_other_fields(evidence: Evidence) -> Observations:
     """The fields that an update leaves out, except those that its other fields may change."""
     for change in evidence.changes:
@@ -141,14 +141,14 @@ def _untouched(resource: Resource, form: Iterable[str]) -> list[str]:
     return sorted(left)
 
 
-@rule("lifecycle.update-keeps-datetime", needs=CHANGED | {Chapter.ANOTHER_SECOND})
+@rule("lifecycle.update-keeps-datetime", needs=NEEDS_UPDATES | {Chapter.ANOTHER_SECOND})
 def update_keeps_datetime(evidence: Evidence) -> Observations:
     for change in evidence.changes:
         if change.read and change.record and "datetime" in change.record and "datetime" in change.before:
             yield expect_field(change.read, change.record, "datetime", change.before["datetime"], reason="as before")
 
 
-@rule("lifecycle.deleted-record-is-not-read", needs=CHANGED | GONE)
+@rule("lifecycle.deleted-record-is-not-read", needs=NEEDS_UPDATES | NEEDS_DELETES)
 def deleted_record_is_not_read(evidence: Evidence) -> Observations:
     for removal in evidence.removals:
         if removal.read is not None and removal.exchange.succeeded:
@@ -156,7 +156,7 @@ def deleted_record_is_not_read(evidence: Evidence) -> Observations:
             yield decide(removal.read, not removal.read.shows(evidence.resource), "no record", received)
 
 
-@rule("lifecycle.deleted-record-is-not-listed", needs=CHANGED | GONE)
+@rule("lifecycle.deleted-record-is-not-listed", needs=NEEDS_UPDATES | NEEDS_DELETES)
 def deleted_record_is_not_listed(evidence: Evidence) -> Observations:
     for removal in evidence.removals:
         if removal.after and removal.after.exchange and removal.exchange.succeeded:
@@ -165,7 +165,7 @@ def deleted_record_is_not_listed(evidence: Evidence) -> Observations:
             yield decide(removal.after.exchange, not is_listed, f"no record {identifier}", "it is listed")
 
 
-@rule("lifecycle.deleted-record-stays-deleted", needs=CHANGED | GONE)
+@rule("lifecycle.deleted-record-stays-deleted", needs=NEEDS_UPDATES | NEEDS_DELETES)
 def deleted_record_stays_deleted(evidence: Evidence) -> Observations:
     """Reads and lists after an update of a deleted record."""
     for removal in evidence.removals:
@@ -178,7 +178,7 @@ def deleted_record_stays_deleted(evidence: Evidence) -> Observations:
                 yield decide(removal.late_list.exchange, is_deleted, f"no record {identifier}", "it is listed again")
 
 
-@rule("lifecycle.reads-change-nothing", needs=PAGES | CHANGED)
+@rule("lifecycle.reads-change-nothing", needs=NEEDS_PAGES | NEEDS_UPDATES)
 def reads_change_nothing(evidence: Evidence) -> Observations:
     """All records listed before and after nothing but reads and lists."""
     for repeated in evidence.repeated_listings:
@@ -202,9 +202,9 @@ def reads_change_nothing(evidence: Evidence) -> Observations:
             )
 
 
-@rule("lifecycle.create-leaves-other-records", "create", needs=PAGES | MADE | CONTROL)
-@rule("lifecycle.update-leaves-other-records", "update", needs=PAGES | CHANGED | CONTROL)
-@rule("lifecycle.delete-leaves-other-records", "delete", needs=CHANGED | GONE | CONTROL)
+@rule("lifecycle.create-leaves-other-records", "create", needs=NEEDS_PAGES | NEEDS_CREATES | NEEDS_CONTROL)
+@rule("lifecycle.update-leaves-other-records", "update", needs=NEEDS_PAGES | NEEDS_UPDATES | NEEDS_CONTROL)
+@rule("lifecycle.delete-leaves-other-records", "delete", needs=NEEDS_UPDATES | NEEDS_DELETES | NEEDS_CONTROL)
 def leaves_other_records(evidence: Evidence, event: str) -> Observations:
     """All records listed before and after creates, updates or deletes."""
     undisturbed, created = _undisturbed(evidence), evidence.created_ids

@@ -6,10 +6,10 @@ from urllib.parse import SplitResult, urlsplit
 from contract_tests.evidence import Creation, Evidence
 from contract_tests.exchange import OPERATIONS, REJECTED, TRIES, WRITES, Exchange, id_of
 from contract_tests.observation import (
-    CHANGED,
-    GONE,
-    MADE,
-    PAGES,
+    NEEDS_CREATES,
+    NEEDS_DELETES,
+    NEEDS_PAGES,
+    NEEDS_UPDATES,
     NotApplicable,
     Observation,
     Observations,
@@ -21,7 +21,7 @@ from contract_tests.observation import (
     rule,
 )
 
-SEVERAL = 3  # records on which an operation fails each time are no temporary trouble
+MIN_FAILING_RECORDS = 3  # records on which an operation fails each time are no temporary trouble
 
 
 def accepted(exchange: Exchange) -> Observation:
@@ -42,12 +42,12 @@ def own_requests(evidence: Evidence) -> list[Exchange]:
     return list(evidence.of(*OPERATIONS))
 
 
-@rule("operations.list-answers", needs=PAGES)
+@rule("operations.list-answers", needs=NEEDS_PAGES)
 def list_answers(evidence: Evidence) -> Observations:
     return map(accepted, evidence.of("list"))
 
 
-@rule("operations.read-answers", needs=PAGES | CHANGED)
+@rule("operations.read-answers", needs=NEEDS_PAGES | NEEDS_UPDATES)
 def read_answers(evidence: Evidence) -> Observations:
     """Reads of records that are listed, or whose create returned an id and that are listed afterwards."""
     listed_ids = {id_of(row) for page in evidence.pages() for row in page.rows}
@@ -55,13 +55,13 @@ def read_answers(evidence: Evidence) -> Observations:
     return (accepted(exchange) for exchange in reads if exchange.request.identifier in listed_ids)
 
 
-@rule("operations.create-answers", needs=MADE)
+@rule("operations.create-answers", needs=NEEDS_CREATES)
 def create_answers(evidence: Evidence) -> Observations:
     yield from _always_fails(evidence, "create")
     yield from _as_a_whole(evidence, "create")
 
 
-@rule("operations.update-answers", needs=CHANGED)
+@rule("operations.update-answers", needs=NEEDS_UPDATES)
 def update_answers(evidence: Evidence) -> Observations:
     return _as_a_whole(evidence, "update")
 
@@ -73,7 +73,7 @@ def _as_a_whole(evidence: Evidence, operation: str) -> Observations:
     return (observation for observation in observations if not (any_accepted and isinstance(observation, Violation)))
 
 
-@rule("operations.delete-answers", needs=GONE)
+@rule("operations.delete-answers", needs=NEEDS_DELETES)
 def delete_answers(evidence: Evidence) -> Observations:
     """Deletes of the run's own records; one that is answered after a failure may have been carried out earlier."""
     yield from _always_fails(evidence, "delete")
@@ -88,12 +88,12 @@ def _always_fails(evidence: Evidence, operation: str) -> Observations:
     first = [(*exchange.attempts, exchange.status)[0] for exchange in exchanges]
     failing = [status for status in first if status is not None and status >= HTTPStatus.INTERNAL_SERVER_ERROR]
     works = any(exchange.succeeded for exchange in own_requests(evidence) if exchange.request.operation != operation)
-    if works and len(failing) == len(first) >= SEVERAL:
+    if works and len(failing) == len(first) >= MIN_FAILING_RECORDS:
         received = f"status {failing[0]} each time, on {len(first)} records, while other operations work"
-        yield Violation(exchanges[SEVERAL - 1], "a success", received)
+        yield Violation(exchanges[MIN_FAILING_RECORDS - 1], "a success", received)
 
 
-@rule("operations.splash-pages-created-at-projects", needs=PAGES | MADE)
+@rule("operations.splash-pages-created-at-projects", needs=NEEDS_PAGES | NEEDS_CREATES)
 def splash_pages_created_at_projects(evidence: Evidence) -> Observations:
     """Creates at the documented path, and the reads of the ids that they return."""
     for creation in evidence.creations:
@@ -119,7 +119,7 @@ def _is_the_page(evidence: Evidence, creation: Creation, read: Exchange) -> Obse
     return Satisfied(read) if marker else Undecided("the create had no marker")
 
 
-@rule("operations.writes-not-redirected", needs=CHANGED | GONE)
+@rule("operations.writes-not-redirected", needs=NEEDS_UPDATES | NEEDS_DELETES)
 def writes_not_redirected(evidence: Evidence) -> Observations:
     for exchange in evidence.of(*WRITES):
         if exchange.redirects:
@@ -129,7 +129,7 @@ def writes_not_redirected(evidence: Evidence) -> Observations:
             yield Satisfied(exchange)
 
 
-@rule("operations.reads-redirected-within-host", needs=PAGES | MADE)
+@rule("operations.reads-redirected-within-host", needs=NEEDS_PAGES | NEEDS_CREATES)
 def reads_redirected_within_host(evidence: Evidence) -> Observations:
     host = urlsplit(evidence.base_url).netloc
     redirected = False

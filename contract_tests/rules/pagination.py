@@ -8,11 +8,11 @@ from urllib.parse import urlsplit
 from contract_tests.evidence import ChangePeriod, Evidence, Listing, PagingScan, Record
 from contract_tests.exchange import OTHER, Exchange, Expect, Page, integer
 from contract_tests.observation import (
-    CONTROL,
-    GONE,
-    MADE,
+    NEEDS_CONTROL,
+    NEEDS_CREATES,
+    NEEDS_DELETES,
+    NEEDS_PAGES,
     OTHERS_WROTE,
-    PAGES,
     NotApplicable,
     Observation,
     Observations,
@@ -26,12 +26,12 @@ from contract_tests.observation import (
 )
 from link_management_contract import Resource
 
-LISTED = PAGES | MADE
+NEEDS_LISTINGS = NEEDS_PAGES | NEEDS_CREATES
 LINKS = ("first", "last", "self", "next", "prev")
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-@rule("pagination.page-defaults-to-1", needs=LISTED)
+@rule("pagination.page-defaults-to-1", needs=NEEDS_LISTINGS)
 def page_defaults_to_1(evidence: Evidence) -> Observations:
     """The list without a page, compared with that of page 1, while nothing else changed."""
     for scan in evidence.paging_scans:
@@ -47,14 +47,14 @@ def page_defaults_to_1(evidence: Evidence) -> Observations:
                     yield decide(page.exchange, agrees, "what page 1 shows", f"page {page.meta.get('page')}")
 
 
-@rule("pagination.size-defaults-to-25", needs=LISTED)
+@rule("pagination.size-defaults-to-25", needs=NEEDS_LISTINGS)
 def size_defaults_to_25(evidence: Evidence) -> Observations:
     for page in evidence.every_page():
         if page.size is None:
             yield from _has_size(page, evidence.resource.default_page_size, " (often a setting of the account)")
 
 
-@rule("pagination.allowed-sizes-are-kept", needs=LISTED)
+@rule("pagination.allowed-sizes-are-kept", needs=NEEDS_LISTINGS)
 def allowed_sizes_are_kept(evidence: Evidence) -> Observations:
     for page in evidence.every_page():
         if page.size in evidence.resource.page_sizes:
@@ -68,7 +68,7 @@ def _has_size(page: Page, size: int, note: str = "") -> Observations:
         yield decide(page.exchange, stated == size and rows <= size, f"meta.results_per_page: {size}", received, at)
 
 
-@rule("pagination.other-sizes-are-not-used", needs=LISTED)
+@rule("pagination.other-sizes-are-not-used", needs=NEEDS_LISTINGS)
 def other_sizes_are_not_used(evidence: Evidence) -> Observations:
     """Lists with a page size outside the seven; one that is refused satisfies the rule too."""
     sizes = {str(size) for size in evidence.resource.page_sizes}
@@ -89,7 +89,7 @@ def other_sizes_are_not_used(evidence: Evidence) -> Observations:
         yield decide(exchange, holds, f"one of the sizes {evidence.resource.page_sizes}", received)
 
 
-@rule("pagination.page-is-filled", needs=LISTED)
+@rule("pagination.page-is-filled", needs=NEEDS_LISTINGS)
 def page_is_filled(evidence: Evidence) -> Observations:
     for page in evidence.every_page():
         size = page.size if page.size in evidence.resource.page_sizes else evidence.resource.default_page_size
@@ -118,14 +118,14 @@ def _past_the_end(evidence: Evidence) -> Observations:
             yield decide(exchange, _ids(page.rows) != first.get(page.size), "no records past the last page", received)
 
 
-@rule("pagination.meta-page-is-the-page-asked-for", needs=LISTED)
+@rule("pagination.meta-page-is-the-page-asked-for", needs=NEEDS_LISTINGS)
 def meta_page_is_the_page_asked_for(evidence: Evidence) -> Observations:
     for page in _existing(evidence):
         if "page" in page.meta:
             yield expect(page.exchange, "/meta/page", page.number)
 
 
-@rule("pagination.total-pages-is-the-ceiling", needs=LISTED)
+@rule("pagination.total-pages-is-the-ceiling", needs=NEEDS_LISTINGS)
 def total_pages_is_the_ceiling(evidence: Evidence) -> Observations:
     for page in evidence.every_page():
         if page.total and "total_pages" in page.meta and page.pages:
@@ -133,7 +133,7 @@ def total_pages_is_the_ceiling(evidence: Evidence) -> Observations:
             yield expect(page.exchange, "/meta/total_pages", page.pages, note)
 
 
-@rule("pagination.total-counts-the-records", needs=LISTED)
+@rule("pagination.total-counts-the-records", needs=NEEDS_LISTINGS)
 def total_counts_the_records(evidence: Evidence) -> Observations:
     """Complete listings, and the totals that pages state."""
     for scan in evidence.paging_scans:
@@ -169,8 +169,8 @@ def _is_disturbed(evidence: Evidence, scan: PagingScan) -> bool:
     return changing or not scan.is_stable or any(period.appeared for period in evidence.change_periods)
 
 
-@rule("pagination.total-follows-creates", "create", needs=LISTED | CONTROL)
-@rule("pagination.total-follows-deletes", "delete", needs=PAGES | GONE | CONTROL)
+@rule("pagination.total-follows-creates", "create", needs=NEEDS_LISTINGS | NEEDS_CONTROL)
+@rule("pagination.total-follows-deletes", "delete", needs=NEEDS_PAGES | NEEDS_DELETES | NEEDS_CONTROL)
 def total_follows(evidence: Evidence, event: str) -> Observations:
     """The totals before and after creates, or deletes, of the run."""
     for period in evidence.change_periods:
@@ -196,7 +196,7 @@ def _is_doubled(evidence: Evidence, period: ChangePeriod, identifier: object) ->
     return not retried and evidence.is_marked(period.after.by_id[identifier].get(evidence.label))
 
 
-@rule("pagination.pages-partition-the-collection", needs=LISTED)
+@rule("pagination.pages-partition-the-collection", needs=NEEDS_LISTINGS)
 def pages_partition_the_collection(evidence: Evidence) -> Observations:
     """Pages of several sizes, compared with the listing, while nothing else changed."""
     for scan in evidence.paging_scans:
@@ -236,7 +236,7 @@ def _pages_cover(scan: PagingScan, resource: Resource) -> Observations:
             yield decide(page.exchange, holds, f"the records of page {page.number}", "others")
 
 
-@rule("pagination.order-is-the-same-again", needs=LISTED)
+@rule("pagination.order-is-the-same-again", needs=NEEDS_LISTINGS)
 def order_is_the_same_again(evidence: Evidence) -> Observations:
     """The collection listed twice, while no record came, went or changed."""
     for scan in evidence.paging_scans:
@@ -276,7 +276,7 @@ def _existing(evidence: Evidence) -> Iterator[Page]:
     return (page for page in evidence.every_page() if page.exists)
 
 
-@rule("pagination.links-have-the-stated-path", needs=LISTED)
+@rule("pagination.links-have-the-stated-path", needs=NEEDS_LISTINGS)
 def links_have_the_stated_path(evidence: Evidence) -> Observations:
     """All links: one segment after `/api/`, and nothing after that."""
     for page, name, link in _links(evidence):
@@ -285,7 +285,7 @@ def links_have_the_stated_path(evidence: Evidence) -> Observations:
         yield decide(page.exchange, holds, expected, f"the path {path}", f"/links/{name}")
 
 
-@rule("pagination.links-name-the-collection", needs=LISTED)
+@rule("pagination.links-name-the-collection", needs=NEEDS_LISTINGS)
 def links_name_the_collection(evidence: Evidence) -> Observations:
     """All links: the segment after `/api/`."""
     for page, name, link in _links(evidence):
@@ -298,7 +298,7 @@ def links_name_the_collection(evidence: Evidence) -> Observations:
             yield decide(page.exchange, holds, expected, match[1], f"/links/{name}")
 
 
-@rule("pagination.links-hold-page-alone", needs=LISTED)
+@rule("pagination.links-hold-page-alone", needs=NEEDS_LISTINGS)
 def links_hold_page_alone(evidence: Evidence) -> Observations:
     """All links: the query, empty parameters aside."""
     for page, name, link in _links(evidence):
@@ -308,7 +308,7 @@ def links_hold_page_alone(evidence: Evidence) -> Observations:
         yield decide(page.exchange, is_alone and "#" not in link, f"{name} with page alone", received, f"/links/{name}")
 
 
-@rule("pagination.links-begin-with-the-base-url", needs=LISTED)
+@rule("pagination.links-begin-with-the-base-url", needs=NEEDS_LISTINGS)
 def links_begin_with_the_base_url(evidence: Evidence) -> Observations:
     """All links: scheme, host, port and path prefix."""
     base_url = evidence.public_base_url or evidence.base_url
@@ -319,20 +319,20 @@ def links_begin_with_the_base_url(evidence: Evidence) -> Observations:
         yield decide(page.exchange, _origin(beginning) == _origin(base_url), expected, received, f"/links/{name}")
 
 
-@rule("pagination.first-names-page-1", "first", lambda _: 1, needs=LISTED)
-@rule("pagination.last-names-the-last-page", "last", lambda page: page.pages, needs=LISTED)
-@rule("pagination.self-names-this-page", "self", lambda page: page.number, needs=LISTED)
+@rule("pagination.first-names-page-1", "first", lambda _: 1, needs=NEEDS_LISTINGS)
+@rule("pagination.last-names-the-last-page", "last", lambda page: page.pages, needs=NEEDS_LISTINGS)
+@rule("pagination.self-names-this-page", "self", lambda page: page.number, needs=NEEDS_LISTINGS)
 @rule(
     "pagination.next-names-the-next-page",
     "next",
     lambda page: page.number + 1 if page.number < page.pages else None,
-    needs=LISTED,
+    needs=NEEDS_LISTINGS,
 )
 @rule(
     "pagination.prev-names-the-previous-page",
     "prev",
     lambda page: page.number - 1 if page.number > 1 else None,
-    needs=LISTED,
+    needs=NEEDS_LISTINGS,
 )
 def link_names(evidence: Evidence, name: str, number_of: Callable[[Page], int | None]) -> Observations:
     for page in _existing(evidence):
@@ -350,15 +350,15 @@ def link_names(evidence: Evidence, name: str, number_of: Callable[[Page], int | 
             yield Violation(page.exchange, f"{name} naming page {number}", "null", f"/links/{name}")
 
 
-@rule("pagination.next-is-null-on-last-page", "next", lambda page: page.number == page.pages, needs=LISTED)
-@rule("pagination.prev-is-null-on-first-page", "prev", lambda page: page.number == 1, needs=LISTED)
+@rule("pagination.next-is-null-on-last-page", "next", lambda page: page.number == page.pages, needs=NEEDS_LISTINGS)
+@rule("pagination.prev-is-null-on-first-page", "prev", lambda page: page.number == 1, needs=NEEDS_LISTINGS)
 def link_is_null(evidence: Evidence, name: str, at_the_end: Callable[[Page], bool]) -> Observations:
     for page in _existing(evidence):
         if at_the_end(page) and name in page.links:
             yield expect(page.exchange, f"/links/{name}", None)
 
 
-@rule("pagination.neighbours-past-the-end-exist", needs=LISTED)
+@rule("pagination.neighbours-past-the-end-exist", needs=NEEDS_LISTINGS)
 def neighbours_past_the_end_exist(evidence: Evidence) -> Observations:
     """`next` and `prev` on pages past the end, if these are answered with a page."""
     any_page = False

@@ -9,10 +9,10 @@ from typing import Any
 from contract_tests.evidence import Evidence, Record
 from contract_tests.exchange import Exchange, Expect, id_of, is_integer
 from contract_tests.observation import (
-    CHANGED,
-    MADE,
+    NEEDS_CREATES,
+    NEEDS_PAGES,
+    NEEDS_UPDATES,
     OBJECT,
-    PAGES,
     STRING,
     Matcher,
     NotApplicable,
@@ -50,48 +50,48 @@ def _is_time(value: Any) -> bool:
     return True
 
 
-@rule("representations.id-is-an-integer", "id", Matcher("an integer", is_integer), needs=PAGES | CHANGED)
+@rule("representations.id-is-an-integer", "id", Matcher("an integer", is_integer), needs=NEEDS_PAGES | NEEDS_UPDATES)
 @rule(
     "representations.datetime-has-the-stated-form",
     "datetime",
     Matcher("YYYY-MM-DD HH:MM:SS", _is_time),
-    needs=PAGES | CHANGED,
+    needs=NEEDS_PAGES | NEEDS_UPDATES,
 )
 @rule(
     "representations.last-datetime-has-the-stated-form",
     "last_datetime",
     Matcher("null or YYYY-MM-DD HH:MM:SS", lambda value: value is None or _is_time(value)),
-    needs=PAGES | CHANGED,
+    needs=NEEDS_PAGES | NEEDS_UPDATES,
 )
-@rule("representations.name-is-a-string", "name", STRING, needs=PAGES | CHANGED)
+@rule("representations.name-is-a-string", "name", STRING, needs=NEEDS_PAGES | NEEDS_UPDATES)
 @rule(
     "representations.color-is-hex",
     "color",
     Matcher("#rrggbb", lambda value: _is_written(value, COLOR)),
-    needs=PAGES | CHANGED,
+    needs=NEEDS_PAGES | NEEDS_UPDATES,
 )
 @rule(
     "representations.scheme-has-its-separator",
     "scheme",
     Matcher("a scheme with ://", lambda value: _is_written(value, SCHEME)),
-    needs=PAGES | CHANGED,
+    needs=NEEDS_PAGES | NEEDS_UPDATES,
 )
-@rule("representations.host-is-a-string", "host", STRING, needs=PAGES | CHANGED)
-@rule("representations.custom-index-url-is-a-string", "custom_index_url", STRING, needs=PAGES | CHANGED)
+@rule("representations.host-is-a-string", "host", STRING, needs=NEEDS_PAGES | NEEDS_UPDATES)
+@rule("representations.custom-index-url-is-a-string", "custom_index_url", STRING, needs=NEEDS_PAGES | NEEDS_UPDATES)
 @rule(
     "representations.is-enabled-is-a-boolean",
     "is_enabled",
     Matcher("true or false", lambda value: isinstance(value, bool)),
-    needs=PAGES | CHANGED,
+    needs=NEEDS_PAGES | NEEDS_UPDATES,
 )
-@rule("representations.settings-is-an-object", "settings", OBJECT, needs=PAGES | CHANGED)
+@rule("representations.settings-is-an-object", "settings", OBJECT, needs=NEEDS_PAGES | NEEDS_UPDATES)
 def field_matches(evidence: Evidence, name: str, matcher: Matcher) -> Observations:
     for exchange, record in evidence.records():
         if name in record:
             yield expect_field(exchange, record, name, matcher, verbatim=evidence.is_run_record(record, exchange))
 
 
-@rule("representations.type-is-one-of-six", needs=PAGES | CHANGED)
+@rule("representations.type-is-one-of-six", needs=NEEDS_PAGES | NEEDS_UPDATES)
 def type_is_one_of_six(evidence: Evidence) -> Observations:
     matcher = Matcher(
         f"one of {', '.join(evidence.resource.types)}",
@@ -102,7 +102,7 @@ def type_is_one_of_six(evidence: Evidence) -> Observations:
             yield expect_field(exchange, record, "type", matcher)
 
 
-@rule("representations.fields-are-present", needs=PAGES | CHANGED)
+@rule("representations.fields-are-present", needs=NEEDS_PAGES | NEEDS_UPDATES)
 def fields_are_present(evidence: Evidence) -> Observations:
     required = evidence.resource.required_in_reads
     for exchange, record in evidence.records():
@@ -112,7 +112,7 @@ def fields_are_present(evidence: Evidence) -> Observations:
         yield decide(exchange, not missing, f"the fields {', '.join(required)}", received, at)
 
 
-@rule("representations.custom-not-found-url-is-absent", needs=PAGES | CHANGED)
+@rule("representations.custom-not-found-url-is-absent", needs=NEEDS_PAGES | NEEDS_UPDATES)
 def custom_not_found_url_is_absent(evidence: Evidence) -> Observations:
     for exchange, record in evidence.records():
         absent = "custom_not_found_url" not in record
@@ -120,7 +120,7 @@ def custom_not_found_url_is_absent(evidence: Evidence) -> Observations:
         yield decide(exchange, absent, "no custom_not_found_url", "one", at)
 
 
-@rule("representations.integers-have-no-fraction", needs=PAGES | CHANGED)
+@rule("representations.integers-have-no-fraction", needs=NEEDS_PAGES | NEEDS_UPDATES)
 def integers_have_no_fraction(evidence: Evidence) -> Observations:
     writes = (*evidence.answers("create"), *evidence.of("update"))
     created = ((exchange, exchange.data) for exchange in writes if exchange.made_id is not None)
@@ -132,7 +132,7 @@ def integers_have_no_fraction(evidence: Evidence) -> Observations:
             yield expect(page.exchange, f"/meta/{name}", NO_FRACTION)
 
 
-@rule("representations.last-datetime-is-null-before-any-update", needs=PAGES | MADE)
+@rule("representations.last-datetime-is-null-before-any-update", needs=NEEDS_PAGES | NEEDS_CREATES)
 def last_datetime_is_null_before_any_update(evidence: Evidence) -> Observations:
     """The run's records, as long as the run has not updated them."""
     for exchange, record in _never_updated(evidence):
@@ -140,7 +140,7 @@ def last_datetime_is_null_before_any_update(evidence: Evidence) -> Observations:
             yield expect_field(exchange, record, "last_datetime", None)
 
 
-@rule("representations.last-datetime-is-not-before-datetime", needs=PAGES | CHANGED)
+@rule("representations.last-datetime-is-not-before-datetime", needs=NEEDS_PAGES | NEEDS_UPDATES)
 def last_datetime_is_not_before_datetime(evidence: Evidence) -> Observations:
     """The run's records; two times of one moment may differ by a second."""
     if not any(_is_time(record.get("last_datetime")) for _, record in evidence.records()):
@@ -154,7 +154,7 @@ def last_datetime_is_not_before_datetime(evidence: Evidence) -> Observations:
             yield decide(exchange, not at, "a last_datetime that is not before datetime", received, at)
 
 
-@rule("representations.custom-index-url-is-empty-when-unset", needs=PAGES | MADE)
+@rule("representations.custom-index-url-is-empty-when-unset", needs=NEEDS_PAGES | NEEDS_CREATES)
 def custom_index_url_is_empty_when_unset(evidence: Evidence) -> Observations:
     """New records that were created without a `custom_index_url`."""
     creations = evidence.creations
@@ -167,7 +167,7 @@ def custom_index_url_is_empty_when_unset(evidence: Evidence) -> Observations:
             yield expect_field(exchange, record, "custom_index_url", "")
 
 
-@rule("representations.email-settings-hold-email-alone", needs=PAGES | CHANGED)
+@rule("representations.email-settings-hold-email-alone", needs=NEEDS_PAGES | NEEDS_UPDATES)
 def email_settings_hold_email_alone(evidence: Evidence) -> Observations:
     for exchange, record in evidence.records():
         settings = record.get("settings")
@@ -186,7 +186,7 @@ def email_settings_hold_email_alone(evidence: Evidence) -> Observations:
             yield decide(exchange, holds, "settings with the one key email, a string", received, at)
 
 
-@rule("representations.listed-as-read", needs=PAGES | CHANGED)
+@rule("representations.listed-as-read", needs=NEEDS_PAGES | NEEDS_UPDATES)
 def listed_as_read(evidence: Evidence) -> Observations:
     """Reads, compared with listed records, where the run wrote nothing in between."""
     last: dict[Any, tuple[str, Record]] = {}

@@ -4,9 +4,9 @@ from contract_tests.evidence import Evidence
 from contract_tests.exchange import GATEWAYS, OPERATIONS, OTHER, TRIES, Exchange, Expect
 from contract_tests.multipart import USUAL
 from contract_tests.observation import (
-    CHANGED,
-    GONE,
-    PAGES,
+    NEEDS_DELETES,
+    NEEDS_PAGES,
+    NEEDS_UPDATES,
     Chapter,
     NotApplicable,
     Observations,
@@ -22,8 +22,8 @@ from contract_tests.rules.operations import own_requests
 ODD_FORMS = frozenset({Chapter.ODD_FORMS})
 
 
-@rule("robustness.odd-pages-do-not-fail", "page", needs=PAGES)
-@rule("robustness.odd-ids-do-not-fail", "id", needs=CHANGED | GONE)
+@rule("robustness.odd-pages-do-not-fail", "page", needs=NEEDS_PAGES)
+@rule("robustness.odd-ids-do-not-fail", "id", needs=NEEDS_UPDATES | NEEDS_DELETES)
 @rule("robustness.odd-text-does-not-fail", "text", needs=ODD_FORMS)
 @rule("robustness.odd-forms-do-not-fail", "form", needs=ODD_FORMS)
 def does_not_fail(evidence: Evidence, oddity: str) -> Observations:
@@ -53,7 +53,7 @@ def strangers_do_not_fail(evidence: Evidence) -> Observations:
         yield decide(witness or exchanges[0], witness is not None, "any answer but a failure", received)
 
 
-@rule("robustness.requests-work-in-parallel", needs=PAGES | CHANGED)
+@rule("robustness.requests-work-in-parallel", needs=NEEDS_PAGES | NEEDS_UPDATES)
 def requests_work_in_parallel(evidence: Evidence) -> Observations:
     """Requests that failed while others were under way, and were carried out once none was."""
     exchanges = [

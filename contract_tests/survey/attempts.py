@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from contract_tests.evidence import AccessAttempt, Listing, Omission, Record
-from contract_tests.exchange import OTHER, OWN, TRIES, Exchange, Expect, FormValue, id_of, is_integer, whole_id
+from contract_tests.exchange import OTHER, OWN_KEY, TRIES, Exchange, Expect, FormValue, id_of, is_integer, whole_id
 from contract_tests.masking import begins, shows
 from contract_tests.multipart import BOUNDARY
 from contract_tests.survey.creating import Create, create
@@ -15,7 +15,7 @@ from contract_tests.survey.visitor import Visitor
 from contract_tests.target.identities import IDENTITIES, NOBODY
 from contract_tests.target.target import WriteRefusedError
 
-MOST_READ = 5  # records of the account that are read where nothing is written
+MAX_RECORDS_READ = 5  # records of the account that are read where nothing is written
 
 
 def omit(visitor: Visitor, before: Listing) -> None:
@@ -137,7 +137,7 @@ def try_access(visitor: Visitor, identifier: int, listing: Listing) -> list[Acce
     before = records_read[-1] if records_read else listing.by_id.get(identifier) or {}
     accesses: list[tuple[str, Exchange, str]] = []
     if OTHER in visitor.target.keys:
-        visitor.list(Expect.SUCCESS, OWN, **_whole_page(visitor))
+        visitor.list(Expect.SUCCESS, OWN_KEY, **_whole_page(visitor))
         accesses += try_as(
             visitor, identifier, OTHER, "list"
         )  # with nothing in between, for caches that mix up accounts
@@ -217,7 +217,7 @@ def look_around(visitor: Visitor, start: Listing, progress: Callable[[str], None
         listing = page(visitor, start)
     known_ids = [identifier for identifier in listing.ids if is_integer(identifier)]
     progress("reading")
-    for identifier in known_ids[:MOST_READ]:
+    for identifier in known_ids[:MAX_RECORDS_READ]:
         visitor.count_if_accepted(visitor.read(identifier, Expect.OPEN))
     progress("trying other keys")
     if known_ids:

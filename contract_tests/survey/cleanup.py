@@ -1,7 +1,7 @@
 """The last chapter: everything that a run has made is removed, or reported."""
 
 from contract_tests.evidence import Listing, Record, Removal
-from contract_tests.exchange import OTHER, OWN, Exchange, Expect, id_of, whole_id
+from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Expect, id_of, whole_id
 from contract_tests.masking import shows
 from contract_tests.survey.lifecycle import see_late
 from contract_tests.survey.visitor import Visitor
@@ -42,7 +42,7 @@ def remove_all(visitor: Visitor) -> None:
     _tidy_up(visitor)
 
 
-def _left(visitor: Visitor, owner: str = OWN) -> list[Entry]:
+def _left(visitor: Visitor, owner: str = OWN_KEY) -> list[Entry]:
     left = visitor.target.ledger.left
     return [entry for entry in left if (entry.resource, entry.owner) == (visitor.resource.name, owner)]
 
@@ -162,7 +162,7 @@ def _last_read(visitor: Visitor, entry: Entry) -> Exchange:
 def _adopt(visitor: Visitor, listing: Listing) -> bool:
     """Note records that are listed with a marker of the run and that no create returned; return whether any were."""
     ledger, resource = visitor.target.ledger, visitor.resource.name
-    entries = [entry for entry in ledger.entries if (entry.resource, entry.owner) == (resource, OWN)]
+    entries = [entry for entry in ledger.entries if (entry.resource, entry.owner) == (resource, OWN_KEY)]
     orphans = [entry for entry in entries if entry.marker and not entry.seen and not entry.removed]
     known_ids = {entry.identifier for entry in entries if entry.seen}
     adopted = False

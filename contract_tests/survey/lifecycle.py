@@ -7,10 +7,10 @@ from functools import partial
 
 from contract_tests.evidence import Change, Listing, Record, Removal, has_arrived
 from contract_tests.exchange import Exchange, Expect, FormValue
-from contract_tests.multipart import NOTHING_CHOSEN, SHAPES, STREAMED, UNUSUAL, USUAL, FormStyle
+from contract_tests.multipart import FORM_STYLES, NOTHING_CHOSEN, STREAMED, UNUSUAL, USUAL, FormStyle
 from contract_tests.survey.samples import SCRIPTS, image, optional, type_form, value
 from contract_tests.survey.visitor import Visitor
-from contract_tests.target.identities import EVERYWHERE
+from contract_tests.target.identities import ALL_RESOURCES
 from contract_tests.target.target import WriteRefusedError
 from link_management_contract import Resource
 
@@ -108,10 +108,10 @@ def reshape(visitor: Visitor, records: Mapping[int, Record], styles: Sequence[Fo
 
 def shapes_of(resource: Resource, operation: str = "update") -> tuple[FormStyle, ...]:
     """The shapes that a survey tries on updates, or exploration on creates: each resource gets some."""
-    offset = EVERYWHERE.index(resource.name) + (operation == "create")
+    offset = ALL_RESOURCES.index(resource.name) + (operation == "create")
     files = (NOTHING_CHOSEN,) if "file" in resource.optional.values() else ()
     unusual = UNUSUAL[:1] + (STREAMED,) * len(files) if operation == "update" else ()
-    return SHAPES[offset % len(EVERYWHERE) :: len(EVERYWHERE)] + unusual + files
+    return FORM_STYLES[offset % len(ALL_RESOURCES) :: len(ALL_RESOURCES)] + unusual + files
 
 
 def update_later(visitor: Visitor, identifier: int) -> None:

@@ -12,8 +12,8 @@ ODD_PAGES = {"splash-pages": ("-1",)}
 QUIET_TRIES = 3
 PAGES = "pages"  # what is not waited for again once it did not come
 LISTS_IN_A_ROW = 4
-BEYOND = 90  # pages past the end
-LEAST_CONTROL, BETWEEN_LISTINGS = 120, 9  # requests
+PAGES_PAST_END = 90  # pages past the end
+MIN_CONTROL_REQUESTS, BETWEEN_LISTINGS = 120, 9  # requests
 
 
 def page(visitor: Visitor, before: Listing, *, is_repeat: bool = False) -> Listing:
@@ -68,7 +68,7 @@ def _look_beyond(visitor: Visitor, listing: Listing) -> None:
         visitor.list(Expect.OPEN, results_per_page=size)
     for number in ODD_PAGES.get(visitor.resource.name, ()):
         visitor.list(Expect.OPEN, page=number)
-    visitor.list(Expect.OPEN, results_per_page="10", page=str(-(-max(0, listing.total or 0) // 10) + BEYOND))
+    visitor.list(Expect.OPEN, results_per_page="10", page=str(-(-max(0, listing.total or 0) // 10) + PAGES_PAST_END))
     pages = visitor.evidence.pages()
     links = (page.links.get("next") or page.links.get("first") for page in pages)
     link = next((link for link in links if isinstance(link, str)), "")
@@ -100,7 +100,7 @@ def watch_others(visitor: Visitor) -> bool:
     ends = [(period.before.exchange, period.after.exchange) for period in evidence.change_periods]
     longest = max((after.number - before.number for before, after in ends if before and after), default=0)
     before, requests_before = visitor.list_settled(), visitor.target.request_count
-    while visitor.target.request_count < requests_before + max(LEAST_CONTROL, 2 * longest):
+    while visitor.target.request_count < requests_before + max(MIN_CONTROL_REQUESTS, 2 * longest):
         for _ in range(BETWEEN_LISTINGS):
             visitor.page(results_per_page="10")
         after = visitor.list_settled()

@@ -9,15 +9,15 @@ from typing import TypeVar
 from zlib import crc32
 
 from contract_tests.evidence import AccessAttempt, Creation, Listing, Record
-from contract_tests.exchange import OTHER, OWN, WRITES, Expect, FormValue, request_of
+from contract_tests.exchange import OTHER, OWN_KEY, WRITES, Expect, FormValue, request_of
 from contract_tests.masking import mark_of
-from contract_tests.multipart import BOUNDARY, NOTHING_CHOSEN, SHAPES, UNUSUAL, FormStyle
+from contract_tests.multipart import BOUNDARY, FORM_STYLES, NOTHING_CHOSEN, UNUSUAL, FormStyle
 from contract_tests.survey.attempts import try_as
 from contract_tests.survey.creating import Create, create
 from contract_tests.survey.lifecycle import Update, change, remove, reshape, shapes_of
 from contract_tests.survey.samples import PNG, SCRIPTS, image, standalone_types, type_form, value
 from contract_tests.survey.visitor import Visitor
-from contract_tests.target.identities import EVERYWHERE, IDENTITIES
+from contract_tests.target.identities import ALL_RESOURCES, IDENTITIES
 from contract_tests.target.target import WriteRefusedError
 
 SUBJECTS = 3  # records made for the probes
@@ -77,7 +77,7 @@ def _on_records(visitor: Visitor, subjects: list[int]) -> Iterator[Step]:
     if visitor.resource.types:
         yield partial(_repeat_toggle, visitor, subjects)
         yield partial(_typed, visitor, records)
-    untried_styles = [style for style in (*SHAPES, *UNUSUAL) if style not in shapes_of(visitor.resource)]
+    untried_styles = [style for style in (*FORM_STYLES, *UNUSUAL) if style not in shapes_of(visitor.resource)]
     yield lambda: _reshaped(visitor, records or {identifier: _current(visitor, identifier)}, untried_styles)
     yield from _values(visitor, subjects)
     yield partial(_try_close_keys, visitor, identifier)  # last, since the record may be gone afterwards
@@ -300,7 +300,7 @@ def _edges(visitor: Visitor) -> None:
 
 def _third_of(visitor: Visitor, items: Sequence[Item]) -> Sequence[Item]:
     """Every third of what all resources treat alike, so that together they get all of it."""
-    return items[EVERYWHERE.index(visitor.resource.name) :: len(EVERYWHERE)]
+    return items[ALL_RESOURCES.index(visitor.resource.name) :: len(ALL_RESOURCES)]
 
 
 def _far_pages(visitor: Visitor) -> None:
@@ -359,7 +359,7 @@ def _try_close_keys(visitor: Visitor, identifier: int) -> None:
     resource, before = visitor.resource.name, _current(visitor, identifier)
     accesses = []
     writes = {"splash-pages": WRITES, "domains": WRITES[1:] + WRITES[:1]}.get(resource, WRITES[2:] + WRITES[:2])
-    identities = [name for name in visitor.target.keys if before and name not in (OWN, OTHER)]
+    identities = [name for name in visitor.target.keys if before and name not in (OWN_KEY, OTHER)]
     for identity, write in zip(identities, cycle(writes), strict=False):
         operations_tried = IDENTITIES[identity].tries.get(resource, ())
         writing = () if IDENTITIES[identity].is_unusual_place else (write,)

@@ -17,7 +17,7 @@ TEXTS = {
     "custom_js": "// contract tests",
 }
 SCRIPTS = "Größe 東京"  # letters of several scripts, composed
-LONGEST_PATH = 200
+MAX_PATH_LENGTH = 200
 ADDRESSES = ("webhook", "slack", "discord", "microsoft_teams")
 
 
@@ -46,7 +46,7 @@ def harmless(field: str, form_type: str, made_up: object) -> FormValue:
     if form_type == "file":
         return f"{field}.png", made_up if isinstance(made_up, bytes) else str(made_up).encode(), "image/png"
     if _holds_address(field):
-        return f"https://www.example.com/{quote(str(made_up), safe='')[:LONGEST_PATH]}"
+        return f"https://www.example.com/{quote(str(made_up), safe='')[:MAX_PATH_LENGTH]}"
     return value(field, form_type) if field in ("email", "telegram", "telegram_chat_id") else str(made_up)
 
 

@@ -11,7 +11,7 @@ from contract_tests.evidence import AccessAttempt, Creation, Evidence, Listing
 from contract_tests.exchange import OTHER, Exchange, Expect, FormValue
 from contract_tests.masking import holds, mark_of, normalize
 from contract_tests.multipart import USUAL
-from contract_tests.observation import CONTROL, EVERY, Chapter, Chapters
+from contract_tests.observation import NEEDS_ALL, NEEDS_CONTROL, Chapter, Chapters
 from contract_tests.survey.attempts import look_after, look_around, omit, try_access, try_odd_forms
 from contract_tests.survey.cleanup import remove_all
 from contract_tests.survey.creating import Create, InvisibleError, create, overlook, split
@@ -32,7 +32,7 @@ from contract_tests.target.target import BudgetSpentError, WriteRefusedError
 
 WITHOUT_RECORDS = frozenset({Chapter.PAGING, Chapter.OMITTING, Chapter.ODD_FORMS})
 CLEANING_UP = "cleaning up"
-ENOUGH = 26  # more than the default page size, and three pages of the smallest
+MIN_RECORDS = 26  # more than the default page size, and three pages of the smallest
 Progress = Callable[[str], None]
 Step = tuple[str, Callable[[], object]]
 
@@ -42,7 +42,7 @@ ExtraSteps = Callable[[Visitor], Iterator[Step]]  # steps after those that chang
 
 def visit(
     visitor: Visitor,
-    chapters: Chapters = EVERY,
+    chapters: Chapters = NEEDS_ALL,
     extra_steps: Sequence[ExtraSteps] = (),
     progress: Progress = lambda _: None,
 ) -> Evidence:
@@ -99,7 +99,7 @@ class _Course:
         yield from self._pages_and_creates() if visitor.writes else [("paging", self._look_around)]
         if self._subjects and Chapter.UPDATING in chapters:
             yield "updating", self._update
-        if self._subjects and Chapter.PAGING in chapters and (self._start.total or 0) >= ENOUGH:
+        if self._subjects and Chapter.PAGING in chapters and (self._start.total or 0) >= MIN_RECORDS:
             yield "paging with new records", partial(self._page, is_repeat=True)
         if visitor.writes and (self._subjects or chapters <= WITHOUT_RECORDS):
             yield from self._refused_and_deleted()
@@ -107,12 +107,12 @@ class _Course:
             yield from make_steps(visitor)
         if self._subjects and Chapter.ANOTHER_SECOND in chapters:
             yield "updating in another second", partial(update_later, visitor, self._subjects[-1])
-        if chapters & CONTROL:
+        if chapters & NEEDS_CONTROL:
             yield "looking at what others change", partial(watch_others, visitor)
 
     def _pages_and_creates(self) -> Iterator[Step]:
         """Pages first where there are many records; where there are few, records first, as many as pages need."""
-        fill = Chapter.PAGING in self._chapters and (self._start.total or 0) < ENOUGH
+        fill = Chapter.PAGING in self._chapters and (self._start.total or 0) < MIN_RECORDS
         if Chapter.PAGING in self._chapters and not fill:
             yield "paging", self._page
         if fill or self._chapters - WITHOUT_RECORDS:
@@ -138,7 +138,7 @@ class _Course:
         if not evidence.change_periods:
             self._visitor.note_period("create", self._start, listing, created=set(evidence.created_ids))
         look_around(self._visitor, listing, self._progress)
-        if self._chapters & CONTROL:
+        if self._chapters & NEEDS_CONTROL:
             watch_others(self._visitor)
 
     def _look_first(self) -> None:
@@ -229,7 +229,7 @@ class _Course:
             if total % 10 == 0 and total:
                 visitor.try_page(results_per_page="10", page=str(total // 10))
                 exact = True
-            if (total >= ENOUGH and exact) or len(extra_ids) > ENOUGH:
+            if (total >= MIN_RECORDS and exact) or len(extra_ids) > MIN_RECORDS:
                 break
             form = visitor.required_form() | ({"type": next(types)} if visitor.resource.types else {})
             exchange = visitor.retry(partial(visitor.post, form))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from contract_tests.evidence import ChangePeriod, Evidence, Listing
-from contract_tests.exchange import OTHER, OWN, TRIES, Exchange, Expect, FormValue, Page, Request, request_of
+from contract_tests.exchange import OTHER, OWN_KEY, TRIES, Exchange, Expect, FormValue, Page, Request, request_of
 from contract_tests.masking import holds, mark_of
 from contract_tests.multipart import USUAL, FormStyle
 from contract_tests.target.ledger import Entry
@@ -16,10 +16,10 @@ from link_management_contract import Resource
 
 PAUSES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.4, 0.5)  # seconds between tries, for a lag of 2.1 seconds
 SETTLING = 1.2  # seconds until no usual replica or cache shows the state before a write, and clocks have moved on
-LATER = 0.5  # seconds to wait for a state, once one did not come in the whole time
+REDUCED_WAIT = 0.5  # seconds to wait for a state, once one did not come in the whole time
 MARGIN = 0.1  # seconds more than the longest lag that was seen
 BETWEEN_LOOKS = 0.05  # seconds, while the lag is measured
-MOST_PAGES, LONGEST_LISTING = 5, 2 << 20  # pages of a listing, and its bytes, about
+MAX_PAGES, MAX_LISTING_BYTES = 5, 2 << 20  # pages of a listing, and its bytes, about
 GIVEN_UP = (502, 504)  # from a gateway that got no answer from the server
 Result = TypeVar("Result")
 
@@ -81,7 +81,7 @@ class Lag:
         if has_missed:
             left = min(left, self.settling)
         elif resource in self._broken or self.has_missed(resource, write):
-            left = min(left, max(LATER, self.settling))
+            left = min(left, max(REDUCED_WAIT, self.settling))
         last_look = time.monotonic()
         end = last_look + left
         for pause in PAUSES:
@@ -113,7 +113,7 @@ class Visitor:
         self.evidence = evidence or Evidence(resource, target.base_url)
         self.marker = ""
         self.largest = max(resource.page_sizes)
-        self.most_pages = MOST_PAGES
+        self.most_pages = MAX_PAGES
         self.create_path = resource.create_path
         self.lag = lag or Lag(target.limits.lag / Limits.lag)
         self.writes = not target.limits.read_only
@@ -135,20 +135,20 @@ class Visitor:
         if request.method != "GET":
             self.lag.wrote[self.resource.name] = time.monotonic()
         self.evidence.exchanges.append(exchange)
-        if request.identity in (OWN, OTHER) and request.operation in ("read", "list"):
+        if request.identity in (OWN_KEY, OTHER) and request.operation in ("read", "list"):
             rows = exchange.page.rows if exchange.page else [exchange.record or {}]
             self.target.ledger.note_listing(self.resource.name, rows, request.identity)
         if entry:
             self.note_create(entry, exchange)
         return exchange
 
-    def list(self, expects: Expect = Expect.SUCCESS, identity: str = OWN, **query: str) -> Exchange:
+    def list(self, expects: Expect = Expect.SUCCESS, identity: str = OWN_KEY, **query: str) -> Exchange:
         return self.send(self.list_of(query, expects, identity))
 
     def page(self, **query: str) -> Page | None:
         return self.send(self.list_of(query)).page
 
-    def read(self, identifier: int | str, expects: Expect = Expect.SUCCESS, identity: str = OWN) -> Exchange:
+    def read(self, identifier: int | str, expects: Expect = Expect.SUCCESS, identity: str = OWN_KEY) -> Exchange:
         return self.send(request_of(self.resource, "read", identifier, expects, identity=identity))
 
     def update(
@@ -156,7 +156,7 @@ class Visitor:
         identifier: int,
         form: Mapping[str, FormValue] | None,
         expects: Expect = Expect.SUCCESS,
-        identity: str = OWN,
+        identity: str = OWN_KEY,
         form_style: FormStyle = USUAL,
     ) -> Exchange:
         request = request_of(
@@ -165,14 +165,14 @@ class Visitor:
         self.note_update(request)
         return self.send(request)
 
-    def delete(self, identifier: int, expects: Expect = Expect.SUCCESS, identity: str = OWN) -> Exchange:
+    def delete(self, identifier: int, expects: Expect = Expect.SUCCESS, identity: str = OWN_KEY) -> Exchange:
         return self.send(request_of(self.resource, "delete", identifier, expects, identity=identity))
 
     def post(  # noqa: PLR0913 - all that a create may differ in
         self,
         form: Mapping[str, FormValue] | None,
         expects: Expect = Expect.SUCCESS,
-        identity: str = OWN,
+        identity: str = OWN_KEY,
         marker: str = "",
         omitted: str = "",
         *,
@@ -184,7 +184,7 @@ class Visitor:
             marker: the text that marks the record, unless its name or host begins with it.
             omitted: the required field that is left out, if one is.
         """
-        owner = identity if identity == OTHER else OWN
+        owner = identity if identity == OTHER else OWN_KEY
         marker = marker or mark_of((form or {}).get(self.resource.label))
         entry = self.target.ledger.plan(self.resource.name, marker, owner, omitted)
         return self.send(self.create_of(expects, form=form, identity=identity, form_style=form_style), entry)
@@ -198,7 +198,7 @@ class Visitor:
         """A create; its record has to be planned in the ledger before it is sent."""
         return replace(request_of(self.resource, "create", expects=expects, **attributes), path=self.create_path)
 
-    def list_of(self, query: Mapping[str, str], expects: Expect = Expect.SUCCESS, identity: str = OWN) -> Request:
+    def list_of(self, query: Mapping[str, str], expects: Expect = Expect.SUCCESS, identity: str = OWN_KEY) -> Request:
         return request_of(self.resource, "list", expects=expects, identity=identity, query=tuple(query.items()))
 
     def note_update(self, request: Request) -> None:
@@ -209,14 +209,14 @@ class Visitor:
 
     def note_create(self, entry: Entry, exchange: Exchange) -> None:
         request = exchange.request
-        if exchange.made_id is not None and request.identity == OWN:
+        if exchange.made_id is not None and request.identity == OWN_KEY:
             self.note_own(entry, exchange.made_id)
         elif exchange.made_id is not None:
             self.target.ledger.complete(entry, exchange.made_id)
         elif not exchange.number:
             self.target.ledger.forget(entry)
         elif exchange.status is not None and exchange.status not in GIVEN_UP:
-            unauthorized = exchange.succeeded and request.identity not in (OWN, OTHER)
+            unauthorized = exchange.succeeded and request.identity not in (OWN_KEY, OTHER)
             self.target.ledger.answer(entry, is_refused=exchange.is_refusal or unauthorized)
 
     def note_period(self, event: str, before: Listing, after: Listing, **ids: set[Any]) -> Listing:
@@ -240,8 +240,8 @@ class Visitor:
             pages.append(page)
             complete = len(page.rows) < page.meta.get("results_per_page", self.largest)
             complete = complete or sum(len(listed_page.rows) for listed_page in pages) == page.total
-            if self.most_pages == MOST_PAGES:  # fewer, if they are long
-                self.most_pages = max(2, min(MOST_PAGES, LONGEST_LISTING // len(page.exchange.body)))
+            if self.most_pages == MAX_PAGES:  # fewer, if they are long
+                self.most_pages = max(2, min(MAX_PAGES, MAX_LISTING_BYTES // len(page.exchange.body)))
         return Listing(tuple(pages), complete)
 
     def list_settled(self) -> Listing:

@@ -21,8 +21,8 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from contract_tests.errors import UsageError
 
 CHUNK = 65_536  # bytes
-LONGEST_BODY = 16 << 20  # bytes
-LONGEST_LINE = 65_536  # bytes of a header
+MAX_BODY_BYTES = 16 << 20  # bytes
+MAX_HEADER_LINE = 65_536  # bytes of a header
 INTERIM = (100, 102, 103)
 LOOPBACK = re.compile(r"localhost|127\.\d+\.\d+\.\d+|::1")
 
@@ -144,7 +144,7 @@ class _TimedResponse(HTTPResponse):
             version, status, reason = super()._read_status()  # type: ignore[misc]
             if status not in INTERIM:
                 return version, status, reason
-            while self.fp.readline(LONGEST_LINE).strip():
+            while self.fp.readline(MAX_HEADER_LINE).strip():
                 pass
 
 
@@ -194,9 +194,9 @@ def read_whole(response: urllib3.BaseHTTPResponse) -> bytes:
     body = bytearray()
     while part := response.read1(CHUNK):
         body += part
-        if len(body) > LONGEST_BODY:
+        if len(body) > MAX_BODY_BYTES:
             response.close()
-            raise urllib3.exceptions.HTTPError(f"the answer is longer than {LONGEST_BODY >> 20} MiB")
+            raise urllib3.exceptions.HTTPError(f"the answer is longer than {MAX_BODY_BYTES >> 20} MiB")
     return bytes(body)
 
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
-from contract_tests.exchange import OPERATIONS, OTHER, OWN
+from contract_tests.exchange import OPERATIONS, OTHER, OWN_KEY
 
-NOBODY, WRONG = "no key", "a wrong key"
+NOBODY, WRONG_KEY = "no key", "a wrong key"
 S, D, N = "splash-pages", "domains", "notification-handlers"
-EVERYWHERE = (S, D, N)
+ALL_RESOURCES = (S, D, N)
 LETTERS = "a-zA-Z A-Za-z"
 NAMES = ("access_token", "api_key", "token")  # of a key that is not in its header, as frameworks know it
 
@@ -46,10 +46,10 @@ def _bearer(key: str) -> str:
 IDENTITIES = {
     identity.name: identity
     for identity in (
-        Identity(OWN, lambda key: f"Bearer {key}", _bearer("$CONTRACT_API_KEY")),
-        Identity(NOBODY, None, tries=dict.fromkeys(EVERYWHERE, OPERATIONS)),
+        Identity(OWN_KEY, lambda key: f"Bearer {key}", _bearer("$CONTRACT_API_KEY")),
+        Identity(NOBODY, None, tries=dict.fromkeys(ALL_RESOURCES, OPERATIONS)),
         Identity(
-            WRONG,
+            WRONG_KEY,
             lambda _: "Bearer contract-tests-wrong-key",
             _bearer("contract-tests-wrong-key"),
             tries={S: ("read", "update"), D: ("read", "delete"), N: ("list", "create")},
@@ -125,7 +125,7 @@ IDENTITIES = {
             OTHER,
             lambda key: f"Bearer {key}",
             _bearer("$CONTRACT_SECOND_API_KEY"),
-            tries=dict.fromkeys(EVERYWHERE, ("create", "list", "read", "update", "delete")),
+            tries=dict.fromkeys(ALL_RESOURCES, ("create", "list", "read", "update", "delete")),
         ),
     )
 }

@@ -11,7 +11,7 @@ from threading import Lock
 from typing import IO, Any, Self
 
 from contract_tests.errors import UsageError
-from contract_tests.exchange import OWN, whole_id
+from contract_tests.exchange import OWN_KEY, whole_id
 from contract_tests.masking import holds, is_marker
 
 
@@ -33,7 +33,7 @@ class Entry:
 
     resource: str
     markers: list[str] = field(default_factory=list)
-    owner: str = OWN
+    owner: str = OWN_KEY
     identifier: int | None = None
     answered: bool = False
     refused: bool = False
@@ -129,7 +129,7 @@ def _entry(line: dict[str, Any]) -> Entry:
     return entry
 
 
-ALONE = "x"  # instead of a token, for runs that never meet another
+NO_RUN = "x"  # instead of a token, for runs that never meet another
 
 
 class Ledger:
@@ -144,7 +144,7 @@ class Ledger:
         UsageError: if the file exists, and may be all that is known about what an earlier run left.
     """
 
-    def __init__(self, path: Path | None = None, base_url: str = "", account: str = "", token: str = ALONE) -> None:
+    def __init__(self, path: Path | None = None, base_url: str = "", account: str = "", token: str = NO_RUN) -> None:
         self.path = path
         self.base_url = base_url
         self.account = account
@@ -193,7 +193,7 @@ class Ledger:
             self._file.close()
             self.path.unlink(missing_ok=True)
 
-    def plan(self, resource: str, marker: str, owner: str = OWN, omitted: str = "") -> Entry:
+    def plan(self, resource: str, marker: str, owner: str = OWN_KEY, omitted: str = "") -> Entry:
         """Note a create that is about to be sent; the first one creates the file.
 
         Raises:
@@ -236,18 +236,18 @@ class Ledger:
     def note_marker(self, resource: str, identifier: int, marker: str) -> None:
         """Note another text by which a record may be recognised: an update with it is about to be sent."""
         for entry in self.entries:
-            is_entry = (entry.resource, entry.identifier, entry.owner) == (resource, identifier, OWN)
+            is_entry = (entry.resource, entry.identifier, entry.owner) == (resource, identifier, OWN_KEY)
             if is_entry and entry.seen and not entry.removed:
                 entry.markers.append(marker)
                 self._note("marked", entry)
 
-    def see(self, resource: str, identifier: int, text: str, owner: str = OWN) -> None:
+    def see(self, resource: str, identifier: int, text: str, owner: str = OWN_KEY) -> None:
         """Note that a record was read or listed; if its own marker is in it, the run may write to it."""
         for entry in self._of(resource, identifier, owner):
             if (not entry.seen or entry.stale) and entry.is_marked_in(text):
                 self.confirm(entry)
 
-    def note_listing(self, resource: str, rows: Iterable[Mapping[str, Any]], owner: str = OWN) -> None:
+    def note_listing(self, resource: str, rows: Iterable[Mapping[str, Any]], owner: str = OWN_KEY) -> None:
         awaited = self.awaited(resource, owner)
         if not any((entry.resource, entry.owner) == (resource, owner) for entry in self.entries):
             ids = (whole_id(row) for row in rows)
@@ -257,7 +257,7 @@ class Ledger:
             if identifier is not None and identifier in awaited:
                 self.see(resource, identifier, json.dumps(row, ensure_ascii=False), owner)
 
-    def awaited(self, resource: str, owner: str = OWN) -> set[int | None]:
+    def awaited(self, resource: str, owner: str = OWN_KEY) -> set[int | None]:
         """The ids under which the run's records must still be seen, or seen again."""
         return {
             entry.identifier
@@ -273,11 +273,11 @@ class Ledger:
             entry.seen, entry.stale = True, False
             self._note("seen", entry)
 
-    def is_foreign(self, resource: str, identifier: int | None, owner: str = OWN) -> bool:
+    def is_foreign(self, resource: str, identifier: int | None, owner: str = OWN_KEY) -> bool:
         """Whether a record was listed before the run's first create, and so is none of its own, whatever it shows."""
         return (resource, identifier, owner) in self._foreign_ids
 
-    def remove(self, resource: str, identifier: int, owner: str = OWN) -> None:
+    def remove(self, resource: str, identifier: int, owner: str = OWN_KEY) -> None:
         entries = [entry for entry in self._of(resource, identifier, owner) if not entry.removed]
         for entry in [entry for entry in entries if entry.seen] or entries:
             self.forget(entry)
@@ -294,9 +294,9 @@ class Ledger:
 
     def is_shown(self, resource: str, identifier: int, text: str) -> bool:
         """Whether a text shows one of the account's records that the run has made, by its marker."""
-        return any(entry.is_marked_in(text) for entry in self._of(resource, identifier, OWN))
+        return any(entry.is_marked_in(text) for entry in self._of(resource, identifier, OWN_KEY))
 
-    def allows_write(self, resource: str, identifier: int, owner: str = OWN) -> bool:
+    def allows_write(self, resource: str, identifier: int, owner: str = OWN_KEY) -> bool:
         """Whether a record is the run's own: created by it, and seen with its marker."""
         return any(entry.seen and not entry.stale for entry in self._of(resource, identifier, owner))
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from contract_tests.errors import UnusableTargetError
-from contract_tests.exchange import OTHER, OWN, Exchange, Expect, request_of
+from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Expect, request_of
 from contract_tests.target.target import Target
 from link_management_contract import Resource
 
@@ -13,7 +13,7 @@ REASONS = {
     403: "the key was refused",
     404: "no list is found; is the base URL right, with its prefix, and has a list's path its slash at the end?",
 }
-ASKED = (("results_per_page", "10"), ("page", "1"))
+PAGE_QUERY = (("results_per_page", "10"), ("page", "1"))
 TLS = ("certificate", "SSL", "TLS")
 
 
@@ -36,7 +36,7 @@ def preflight(target: Target, resources: Iterable[Resource]) -> None:
         return
     rejected = [exchange for exchange in lists if exchange.status not in (None, *REASONS)]
     if any(
-        _is_list(_list(target, resource, *ASKED)) for resource in resource_list if rejected
+        _is_list(_list(target, resource, *PAGE_QUERY)) for resource in resource_list if rejected
     ):  # it may require a page parameter
         return
     answered = [exchange for exchange in lists if exchange.status is not None]
@@ -48,15 +48,15 @@ def _check_second_key(target: Target, resources: list[Resource]) -> None:
     if OTHER in target.keys:
         lists = [_list(target, resources[0], identity=OTHER)]
         if not _is_list(lists[0]):
-            lists += [_list(target, resource, *ASKED, identity=OTHER) for resource in resources]
+            lists += [_list(target, resource, *PAGE_QUERY, identity=OTHER) for resource in resources]
         if not any(map(_is_list, lists)):
             raise UnusableTargetError(
                 f"the second API key opens nothing (status {lists[0].status}); give another account's"
             )
 
 
-def _list(target: Target, resource: Resource, *query: tuple[str, str], identity: str = OWN) -> Exchange:
-    expects = Expect.SUCCESS if identity == OWN else Expect.OPEN
+def _list(target: Target, resource: Resource, *query: tuple[str, str], identity: str = OWN_KEY) -> Exchange:
+    expects = Expect.SUCCESS if identity == OWN_KEY else Expect.OPEN
     return target.send(request_of(resource, "list", expects=expects, identity=identity, query=query))
 
 

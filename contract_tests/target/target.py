@@ -17,7 +17,7 @@ from urllib.parse import urljoin, urlsplit
 
 import urllib3
 
-from contract_tests.exchange import OWN, TRIES, Exchange, Expect, Request
+from contract_tests.exchange import OWN_KEY, TRIES, Exchange, Expect, Request
 from contract_tests.multipart import encode
 from contract_tests.target.connection import Connection, SendState, read_whole
 from contract_tests.target.identities import place_of
@@ -25,18 +25,18 @@ from contract_tests.target.ledger import Ledger
 from contract_tests.target.traffic import Traffic
 
 PAUSE = 0.2
-MOST_REDIRECTS = 5
-LEAST_WAIT, MOST_WAIT = 0.5, 90.0  # seconds for a rate limit to pass
-SPENT, TIME_UP = "the budget of requests was spent", "the time for the run was up"
-MOST_KEPT = 96 << 20  # bytes of answers in a run
-KEPT, KEPT_A_RECORD = 10, 3  # requests kept for clean-up, and for each record to remove
+MAX_REDIRECTS = 5
+MIN_WAIT, MAX_WAIT = 0.5, 90.0  # seconds for a rate limit to pass
+BUDGET_SPENT, TIME_UP = "the budget of requests was spent", "the time for the run was up"
+MAX_ANSWER_BYTES = 96 << 20  # bytes of answers in a run
+CLEANUP_RESERVE, CLEANUP_PER_RECORD = 10, 3  # requests kept for clean-up, and for each record to remove
 REDIRECTS = {301, 302, 303, 307, 308}
-MOST_AT_ONCE = 60  # requests that overlap
+MAX_SIMULTANEOUS = 60  # requests that overlap
 EPOCH = 1e9  # seconds; a larger number in a header is a time
 TRIES_OF_A_HANG = 2
-ALWAYS = 3 * TRIES  # failures in a row, after which another try of a request like those comes sooner
+FAILURES_IN_A_ROW = 3 * TRIES  # failures in a row, after which another try of a request like those comes sooner
 SOONER = 0.05  # of the usual pause
-AGAIN = 0.25  # of the timeout is enough for another try of what has not answered within the whole
+RETRY_TIMEOUT_FACTOR = 0.25  # of the timeout is enough for another try of what has not answered within the whole
 TRACE = "traceparent"  # W3C Trace Context
 LAST = 1.0  # seconds for a clean-up by an operation that never answers
 
@@ -96,7 +96,7 @@ class Timeouts:
         timeouts = kind_timeouts if request.expects is Expect.SUCCESS else operation
         if timeouts >= TRIES_OF_A_HANG or (operation and last):
             return LAST
-        return max(LAST, AGAIN * self._timeout) if timeouts else self._timeout
+        return max(LAST, RETRY_TIMEOUT_FACTOR * self._timeout) if timeouts else self._timeout
 
     def tries(self, exchange: Exchange) -> int:
         """How often a request is sent, of which this is the latest answer."""
@@ -107,7 +107,7 @@ class Timeouts:
 
     def pause(self, exchange: Exchange) -> float:
         """Seconds between this failure and another try: the usual ones, unless requests like this always fail."""
-        return PAUSE if self._failures[_timeout_keys(exchange.request)[0]] < ALWAYS else PAUSE * SOONER
+        return PAUSE if self._failures[_timeout_keys(exchange.request)[0]] < FAILURES_IN_A_ROW else PAUSE * SOONER
 
 
 def _timeout_keys(request: Request) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -229,7 +229,7 @@ class Target:
         exchange = replace(exchange, overlapped=(*overlapped, *exchange.overlapped))
         self._learn_from(exchange)
         self.exchanges.append(exchange)
-        if request.operation == "read" and request.identity != OWN:
+        if request.operation == "read" and request.identity != OWN_KEY:
             self._note_without_own_record(exchange)
         return exchange
 
@@ -265,7 +265,7 @@ class Target:
             return self._attempt(request, pause=pause)
 
         with self._overlapping:
-            self._threads = self._threads or ThreadPoolExecutor(MOST_AT_ONCE, "overlap")
+            self._threads = self._threads or ThreadPoolExecutor(MAX_SIMULTANEOUS, "overlap")
             exchanges = list(self._threads.map(send_once, requests, delays, chain(slow, repeat(0.0))))
         self.exchanges += exchanges
         return exchanges
@@ -279,7 +279,7 @@ class Target:
         resource, identifier, identity = request.resource, request.identifier or 0, request.identity
         if self.ledger.allows_write(resource, identifier, identity):
             return
-        if identity == OWN or not self.ledger.allows_write(resource, identifier):
+        if identity == OWN_KEY or not self.ledger.allows_write(resource, identifier):
             raise WriteRefusedError(f"{resource} {identifier} is not known to be this run's own")
         record_key = (resource, identifier, identity)
         if identity in self.keys and record_key not in self._without_own_record:
@@ -320,7 +320,7 @@ class Target:
         answer: urllib3.BaseHTTPResponse | None = None
         content, trace = b"", ""
         try:
-            while answer is None or (answer.status in REDIRECTS and len(redirects) < MOST_REDIRECTS):
+            while answer is None or (answer.status in REDIRECTS and len(redirects) < MAX_REDIRECTS):
                 if answer is not None:
                     location = answer.headers.get("Location", "")
                     redirects.append((answer.status, location))
@@ -388,12 +388,12 @@ class Target:
             self._keep_pace(1)
         with self._lock:
             if self.request_count >= self.limits.requests:
-                raise BudgetSpentError(SPENT)
+                raise BudgetSpentError(BUDGET_SPENT)
             self.request_count += 1
             self._thread.number = self.request_count
         self.on_request(self._thread.number)
         self._thread.started_at = time.monotonic()
-        left = max(self._left(), LEAST_WAIT) if self._counting else math.inf
+        left = max(self._left(), MIN_WAIT) if self._counting else math.inf
         self._thread.timeout = min(self.limits.timeout, self._thread.patience, left)
         pool = self._thread.pool or self._pool()
         if request.method != "GET":
@@ -403,8 +403,8 @@ class Target:
     def _count_bytes(self, count: int) -> None:
         with self._lock:
             self._answer_bytes += count
-            if self._answer_bytes > MOST_KEPT:
-                self.stop_reason = self.stop_reason or f"the answers came to more than {MOST_KEPT >> 20} MiB"
+            if self._answer_bytes > MAX_ANSWER_BYTES:
+                self.stop_reason = self.stop_reason or f"the answers came to more than {MAX_ANSWER_BYTES >> 20} MiB"
 
     def _go_on(self, requests: int = 1) -> None:
         """Refuse to send more if the run must end; some requests are kept for removing what was made so far."""
@@ -413,10 +413,12 @@ class Target:
         if self.stop_reason:
             raise BudgetSpentError(self.stop_reason)
         total, records = self.request_count + requests - 1, len(self.ledger.entries)
-        if total + KEPT + KEPT_A_RECORD * records >= self.limits.requests:  # else there is enough for all that was made
+        if (
+            total + CLEANUP_RESERVE + CLEANUP_PER_RECORD * records >= self.limits.requests
+        ):  # else there is enough for all that was made
             unfinished = len(self.ledger.left)
-            if total + (unfinished and KEPT + KEPT_A_RECORD * unfinished) >= self.limits.requests:
-                raise BudgetSpentError(SPENT)
+            if total + (unfinished and CLEANUP_RESERVE + CLEANUP_PER_RECORD * unfinished) >= self.limits.requests:
+                raise BudgetSpentError(BUDGET_SPENT)
         if self._left() <= 0:
             raise BudgetSpentError(TIME_UP)
 
@@ -434,7 +436,7 @@ class Target:
     def _wait_for_limit(self, exchange: Exchange) -> bool:
         """Wait as long as a rate limit says, if there is patience left."""
         header = exchange.headers.get("Retry-After") or exchange.headers.get("X-RateLimit-Reset") or "1"
-        seconds = max(min(_seconds_of(header), MOST_WAIT), LEAST_WAIT)
+        seconds = max(min(_seconds_of(header), MAX_WAIT), MIN_WAIT)
         if self._seconds_waited + seconds > self.limits.patience or (self._counting and seconds > self._left()):
             return False
         self._seconds_waited += seconds

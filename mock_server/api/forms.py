@@ -21,7 +21,7 @@ MULTIPART, URLENCODED = "multipart/form-data", "application/x-www-form-urlencode
 INTEGER = re.compile(r"[+-]?[0-9]{1,4000}", re.ASCII)
 BOOLEANS = {"1": True, "0": False}
 BOOLEAN_WORDS = BOOLEANS | dict.fromkeys(("true", "on", "yes"), True) | dict.fromkeys(("false", "off", "no"), False)
-LONGEST_NAME, LONGEST_TEXT = 255, 2**20  # characters
+MAX_NAME, MAX_TEXT_LENGTH = 255, 2**20  # characters
 EXPECTED = {"text": "a text", "integer": "a whole number", "boolean": "1 or 0", "file": "a file with a name"}
 
 
@@ -121,8 +121,8 @@ class Forms:
                 raise self._misplaced(field, "a file")
             return part
         text = part.content
-        if len(text) > LONGEST_TEXT:
-            raise self._invalid(f'The field "{field.name}" has over {LONGEST_TEXT:,} characters.', field)
+        if len(text) > MAX_TEXT_LENGTH:
+            raise self._invalid(f'The field "{field.name}" has over {MAX_TEXT_LENGTH:,} characters.', field)
         value: Any
         match field.kind:
             case "file":
@@ -168,8 +168,8 @@ class Forms:
                 return text.strip()
             case "sanitised":
                 return html.escape(re.sub(r"<[^<>]*>", "", text).strip()[:64])
-            case "refused" if len(text) > LONGEST_NAME:
-                raise self._invalid(f"A name has {LONGEST_NAME} characters at most; this one has {len(text)}.", field)
+            case "refused" if len(text) > MAX_NAME:
+                raise self._invalid(f"A name has {MAX_NAME} characters at most; this one has {len(text)}.", field)
             case _:
                 return text
 

@@ -272,7 +272,7 @@ class ErrorPages:
 
 
 NUMBER = re.compile(r"[0-9]{1,4000}", re.ASCII)
-LONGEST_KEPT = 200  # characters of a query or a URL, for what is kept for the next request
+MAX_CACHED_LENGTH = 200  # characters of a query or a URL, for what is kept for the next request
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +305,7 @@ class Paging:
         Raises:
             Refusal: if one of them is invalid and this server refuses it.
         """
-        return self._cached_query(query) if len(query) <= LONGEST_KEPT else self._parse_query(query)
+        return self._cached_query(query) if len(query) <= MAX_CACHED_LENGTH else self._parse_query(query)
 
     def _parse_query(self, query: bytes) -> tuple[int, int]:
         args = Request({"QUERY_STRING": query.decode("latin-1")}).args
@@ -313,7 +313,7 @@ class Paging:
 
     def described(self, page: Page, collection_url: str, record_count: int) -> str:
         """The JSON of a list envelope's `meta` and `links`, without its braces."""
-        is_cacheable = len(collection_url) <= LONGEST_KEPT
+        is_cacheable = len(collection_url) <= MAX_CACHED_LENGTH
         return (self._described_before if is_cacheable else self._described)(page, collection_url, record_count)
 
     def _described(self, page: Page, collection_url: str, record_count: int) -> str:

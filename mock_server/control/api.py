@@ -26,9 +26,9 @@ from mock_server.store.protocols import Account
 from mock_server.store.records import TIME_FORMAT, Record, Upload
 
 ACCOUNTS, RECORDS = 25, 25  # on a page
-MOST_RECORDS = 1000  # on a page
-MOST_FOLLOWERS = 16
-LONGEST_NUMBER = 15  # digits
+MAX_RECORDS = 1000  # on a page
+MAX_FOLLOWERS = 16
+MAX_NUMBER_DIGITS = 15  # digits
 SECONDS_BETWEEN_SIGNS = 2.0  # of life on a stream; the next one reveals a client that has gone
 IMAGES = (
     "image/png",
@@ -164,7 +164,7 @@ def _add_clock(api: Blueprint, running: Instance) -> None:
 
 
 def _add_journal(api: Blueprint, running: Instance) -> None:
-    followers = BoundedSemaphore(MOST_FOLLOWERS)
+    followers = BoundedSemaphore(MAX_FOLLOWERS)
 
     @api.get("/journal")
     def find() -> Response:
@@ -199,7 +199,7 @@ def _add_journal(api: Blueprint, running: Instance) -> None:
     def follow() -> Response:
         filters = _filters(running)
         if not followers.acquire(blocking=False):
-            abort(503, f"{MOST_FOLLOWERS} follow the journal already.")
+            abort(503, f"{MAX_FOLLOWERS} follow the journal already.")
         answer = Response(_events(running, filters), content_type="text/event-stream; charset=utf-8")
         answer.headers["Cache-Control"] = "no-store"
         answer.call_on_close(followers.release)
@@ -314,7 +314,7 @@ def _filters(running: Instance) -> dict[str, str]:
 
 
 def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= LONGEST_NUMBER
+    return text.isascii() and text.isdecimal() and len(text) <= MAX_NUMBER_DIGITS
 
 
 def _add_records(api: Blueprint, running: Instance) -> None:
@@ -340,7 +340,7 @@ def _add_records(api: Blueprint, running: Instance) -> None:
     @api.get("/records/<resource>")
     def records(resource: str) -> Response:
         chosen_resource, collection = _resource(running, resource), _account_of_query(running).collections[resource]
-        size = min(_positive_number("size", RECORDS), MOST_RECORDS)
+        size = min(_positive_number("size", RECORDS), MAX_RECORDS)
         start = (_positive_number("page", 1) - 1) * size
         search_text, sort = request.args.get("search", "").casefold(), request.args.get("sort", "")
         if sort and sort.removeprefix("-") not in chosen_resource.record_schema:

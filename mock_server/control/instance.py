@@ -28,7 +28,7 @@ from mock_server.store.fixtures import SHIPPED, FixtureReader
 from mock_server.store.protocols import Account
 from mock_server.store.records import Uploads
 
-MOST_RECORDS = 100_000
+MAX_RECORDS = 100_000
 
 
 def read_switches(values: Any, *, at_the_start: bool = True) -> dict[str, Any]:
@@ -54,8 +54,8 @@ def read_switches(values: Any, *, at_the_start: bool = True) -> dict[str, Any]:
     texts = [*values.get("defects", ()), *values.get("open", {}).values()]
     if not all(isinstance(text, str) for text in texts):
         raise SettingsError("the names of defects and the values of open points are texts")
-    if values.get("records", 0) > MOST_RECORDS:
-        raise SettingsError(f"records is {values['records']}; a reset takes {MOST_RECORDS:,} at most")
+    if values.get("records", 0) > MAX_RECORDS:
+        raise SettingsError(f"records is {values['records']}; a reset takes {MAX_RECORDS:,} at most")
     if values.get("fixture", "demo") not in ("demo", "empty"):
         raise SettingsError(f'no fixture "{values["fixture"]}"; a reset takes demo or empty')
     return {allowed[name].setting: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
@@ -72,10 +72,10 @@ def _json_type_name(kind: Any) -> str:
     return names.get(kind, "a whole number or null")
 
 
-OWN = "the-account-itself"  # the key of the account that a fixture is for, which may be a sandbox
-LONGEST_OF_STRANGERS = 16 * 2**10  # bytes of a body
+OWN_KEY = "the-account-itself"  # the key of the account that a fixture is for, which may be a sandbox
+MAX_UNKNOWN_BODY = 16 * 2**10  # bytes of a body
 ACCOUNT = re.compile(r"account \d+|another account|.*[*?\[].*|")  # how accounts of a deployment are called
-MOST_SNAPSHOTS, MOST_BYTES = 20, 64 * 2**20
+MAX_SNAPSHOTS, MAX_SNAPSHOT_BYTES = 20, 64 * 2**20
 
 
 class Instance:
@@ -127,7 +127,7 @@ class Instance:
         """How long the body of a request may be, in bytes; without an account, it has to be short."""
         key = key_of(environ)
         is_known = bool(key) if self.settings.deployment else self.service.accounts.knows(key)
-        return self.settings.max_body if is_known else min(LONGEST_OF_STRANGERS, self.settings.max_body)
+        return self.settings.max_body if is_known else min(MAX_UNKNOWN_BODY, self.settings.max_body)
 
     @property
     def service(self) -> Service:
@@ -163,7 +163,7 @@ class Instance:
         with self._lock:
             if fixture is not None:
                 accounts = self._accounts_in(_renamed(fixture, key), self.service.forms.uploads)
-                own_key = next((name for name in (OWN, key) if name in accounts.keys), next(iter(accounts.keys)))
+                own_key = next((name for name in (OWN_KEY, key) if name in accounts.keys), next(iter(accounts.keys)))
                 template = accounts.get(own_key)
             account = self.service.accounts.start_again(key, template)
             self.effects.remove_of(account.name)
@@ -181,7 +181,7 @@ class Instance:
         if not isinstance(source, dict) or set(source) - {"records", "fixture", "snapshot"} or len(source) > 1:
             raise SettingsError('expected an object with "records", "fixture" or "snapshot", or none at all')
         if "records" in source:
-            return {"accounts": [{"name": "this account", "api_key": OWN, "records": source["records"]}]}
+            return {"accounts": [{"name": "this account", "api_key": OWN_KEY, "records": source["records"]}]}
         if "snapshot" in source:
             name = source["snapshot"]
             if not isinstance(name, str) or name not in self.snapshots:
@@ -274,11 +274,11 @@ class Instance:
         """
         if name in (".", "..") or "/" in name:
             raise SettingsError(f'"{name}" cannot be the name of a snapshot; give one without slashes')
-        if name not in self.snapshots and len(self.snapshots) >= MOST_SNAPSHOTS:
-            raise SettingsError(f"there are {MOST_SNAPSHOTS} snapshots already; delete one")
+        if name not in self.snapshots and len(self.snapshots) >= MAX_SNAPSHOTS:
+            raise SettingsError(f"there are {MAX_SNAPSHOTS} snapshots already; delete one")
         if fixture is not None:
             self._accounts_in(fixture, Uploads())  # only to see that it is valid
-        free = MOST_BYTES - sum(getsizeof(text) for other, text in self.snapshots.items() if other != name)
+        free = MAX_SNAPSHOT_BYTES - sum(getsizeof(text) for other, text in self.snapshots.items() if other != name)
         if fixture is None and size_of_fixture(self.service.accounts) > free:
             self._refuse_snapshot()
         document = write_document(self.fixture() if fixture is None else fixture)
@@ -293,7 +293,7 @@ class Instance:
 
     @staticmethod
     def _refuse_snapshot() -> NoReturn:
-        raise SettingsError(f"snapshots would take over {MOST_BYTES >> 20} MiB together; delete one")
+        raise SettingsError(f"snapshots would take over {MAX_SNAPSHOT_BYTES >> 20} MiB together; delete one")
 
     def restore(self, name: str) -> None:
         """Restore a snapshot; switches stay as they are, and sandboxes start again.
@@ -331,7 +331,7 @@ def _renamed(fixture: Any, key: str) -> Any:
     if not isinstance(accounts, list):
         return fixture
     renamed_accounts = [
-        {**account, "api_key": OWN} if isinstance(account, dict) and account.get("api_key") == key else account
+        {**account, "api_key": OWN_KEY} if isinstance(account, dict) and account.get("api_key") == key else account
         for account in accounts
     ]
     return {**fixture, "accounts": renamed_accounts}

@@ -25,14 +25,14 @@ from mock_server.settings import FORWARDS, ORIGIN, Settings
 from mock_server.shared.store import DamagedHeadError
 
 LOOPBACK = re.compile(r"localhost|127\.\d+\.\d+\.\d+|::1")
-OTHERS = "The control plane answers programs on this machine, and the mock's own pages, alone."
+LOCAL_ONLY = "The control plane answers programs on this machine, and the mock's own pages, alone."
 BY_PROXY = "This request came by a proxy ({}), so anybody may have sent it: start the mock with a control token."
 UNAUTHORIZED = "The control plane of this mock asks for its control token."
 PROXIES = re.compile(r"HTTP_(FORWARDED|X_FORWARDED_\w+|X_REAL_IP|VIA)")
 POLICY = "default-src 'none'; {}; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
-OWN = "img-src 'self' data:; style-src 'self' 'unsafe-inline'; script-src 'self'; connect-src 'self'; font-src 'self'"
+CSP = "img-src 'self' data:; style-src 'self' 'unsafe-inline'; script-src 'self'; connect-src 'self'; font-src 'self'"
 SWAGGER = Path(flask_swagger_ui.__file__).with_name("dist")
-SHORTEST_TOKEN = 16  # characters
+MIN_TOKEN = 16  # characters
 SECONDS_FOR_A_WRONG_TOKEN = 1.0
 
 log = logging.getLogger("mock_server")
@@ -68,9 +68,9 @@ class Guard:
                 raise SettingsError(
                     f'invalid origin "{origin}": expected something like http://localhost:6006, without a path'
                 )
-        if self.token is not None and len(self.token) < SHORTEST_TOKEN:
+        if self.token is not None and len(self.token) < MIN_TOKEN:
             raise SettingsError(
-                f"the control token has {len(self.token)} characters; give {SHORTEST_TOKEN} or more that nobody guesses"
+                f"the control token has {len(self.token)} characters; give {MIN_TOKEN} or more that nobody guesses"
             )
 
     def objection(self, incoming: Request) -> tuple[int, str] | None:
@@ -90,13 +90,13 @@ class Guard:
             if environ.get("SERVER_PROTOCOL") == "HTTP/1.0":
                 yield BY_PROXY.format("it speaks HTTP/1.0")
             if not is_loopback(host.hostname or ""):
-                yield OTHERS
+                yield LOCAL_ONLY
         if incoming.headers.get("Origin") in self.origins:
             return
         if _host(incoming.headers.get("Origin", f"http://{incoming.host}")).netloc != incoming.host:
-            yield OTHERS
+            yield LOCAL_ONLY
         if incoming.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none") and not _is_a_visit(incoming):
-            yield OTHERS
+            yield LOCAL_ONLY
         if {"prefetch", "prerender"} & set(re.split(r"\W+", incoming.headers.get("Sec-Purpose", ""))):
             yield "The control plane is not fetched before somebody asks for it."
 
@@ -122,7 +122,7 @@ def protect(plane: Flask, guard: Guard) -> None:
 
     @plane.after_request
     def close_in(response: Response) -> Response:
-        response.headers.setdefault("Content-Security-Policy", POLICY.format(OWN))
+        response.headers.setdefault("Content-Security-Policy", POLICY.format(CSP))
         response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["X-Frame-Options"] = "DENY"
         response.headers["Referrer-Policy"] = "same-origin"
@@ -168,7 +168,7 @@ def _is_a_visit(incoming: Request) -> bool:
 
 
 PREFIX = "/_mock"
-OF_A_MOCK = (  # paths of the control plane
+MOCK_PATHS = (  # paths of the control plane
     "/reset",
     "/accounts",
     "/records",
@@ -178,7 +178,7 @@ OF_A_MOCK = (  # paths of the control plane
     "/open-points",
     "/defects",
 )
-LONGEST_BODY = 48 * 2**20  # bytes; more than a fixture with all kept files
+MAX_BODY_BYTES = 48 * 2**20  # bytes; more than a fixture with all kept files
 
 
 class Control:
@@ -213,7 +213,7 @@ class Control:
         """How long the body of a request may be, in bytes."""
         if not self.is_control(environ):
             return self.running.body_limit(environ)
-        return 0 if self._guard.objection(Request(environ)) else LONGEST_BODY
+        return 0 if self._guard.objection(Request(environ)) else MAX_BODY_BYTES
 
 
 def create_plane(running: Instance, guard: Guard) -> Flask:
@@ -225,7 +225,7 @@ def create_plane(running: Instance, guard: Guard) -> Flask:
     """
     plane = ThreadSafeFlask(__name__, static_url_path=f"{PREFIX}/static")
     plane.json.sort_keys = False  # type: ignore[attr-defined]
-    plane.config["MAX_CONTENT_LENGTH"] = LONGEST_BODY
+    plane.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
     protect(plane, guard)
     plane.before_request(_refuse_unread)
     plane.before_request(partial(_follow, running))
@@ -250,7 +250,7 @@ def _follow(running: Instance) -> None:
 def _refuse_what_needs_records(url: str) -> None:
     """Refuse what only a mock has: a deployment's records are its own."""
     path = request.path.removeprefix(PREFIX)
-    if path.startswith(OF_A_MOCK) and not path.endswith("/meant"):
+    if path.startswith(MOCK_PATHS) and not path.endswith("/meant"):
         abort(409, f"This does not apply: {FORWARDS.format(url)}.")
 
 

@@ -11,7 +11,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 from link_management_contract import Contract
 from mock_server.api.operations import Service
 from mock_server.app import create_app
-from mock_server.control.instance import MOST_BYTES, MOST_SNAPSHOTS, Instance, read_switches, switch_values
+from mock_server.control.instance import MAX_SNAPSHOT_BYTES, MAX_SNAPSHOTS, Instance, read_switches, switch_values
 from mock_server.effects.effect import Effects
 from mock_server.errors import SettingsError
 from mock_server.journal.journal import Journal
@@ -19,7 +19,7 @@ from mock_server.settings import Settings
 from mock_server.shared.journal import SharedEffects, SharedJournal, SharedSnapshots
 from mock_server.shared.store import Namespace, Store, StoreError
 
-OF_THE_STORE = ("store", "store_prefix", "store_lifetime")  # settings in which those who share it may differ
+STORE_SETTINGS = ("store", "store_prefix", "store_lifetime")  # settings in which those who share it may differ
 
 
 class SharedInstance(Instance):
@@ -105,7 +105,7 @@ class SharedInstance(Instance):
         return (
             SharedJournal(self._store, settings.journal),
             self._effects_here,
-            SharedSnapshots(self._store, MOST_SNAPSHOTS, MOST_BYTES),
+            SharedSnapshots(self._store, MAX_SNAPSHOTS, MAX_SNAPSHOT_BYTES),
         )
 
     def _put(self, settings: Settings, before: Service | None = None, *, switched: Settings | None = None) -> None:
@@ -192,5 +192,7 @@ def _switches(settings: Settings, reference: Settings) -> dict[str, Any]:
 
 def _told_start(settings: Settings) -> dict[str, str]:
     """The settings that a mock starts with, for comparison."""
-    values = {field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in OF_THE_STORE}
+    values = {
+        field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in STORE_SETTINGS
+    }
     return {name: getattr(value, "__name__", repr(value)) for name, value in values.items()}

@@ -167,7 +167,7 @@ def is_carried_out(call: Call, answer: Response) -> bool:
 
 
 S, D, N = "splash-pages", "domains", "notification-handlers"
-SHOWN = {"list": "lists", "read": "reads"}
+SHOWING_OPERATIONS = {"list": "lists", "read": "reads"}
 TYPES = shipped_contract().resources[N].fields["type"].values
 Body = dict[str, Any]
 CallTest = Callable[[Call], bool]

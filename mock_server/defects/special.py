@@ -12,7 +12,7 @@ from werkzeug.http import parse_options_header
 from werkzeug.wrappers import Response
 
 from mock_server.defects.means import (
-    SHOWN,
+    SHOWING_OPERATIONS,
     Body,
     Call,
     CallTest,
@@ -39,7 +39,7 @@ from mock_server.store.records import Record
 
 # Operations that are refused, fail, or are moved elsewhere.
 
-ELSEWHERE = "https://elsewhere.example.com/api/"
+OTHER_SITE_URL = "https://elsewhere.example.com/api/"
 FAILURE = b"<h1>Internal Server Error</h1>"
 
 
@@ -278,7 +278,7 @@ def any_type(call: Call, serve: Serve) -> Response:
     body = content(answer)
     if sent_type not in known_types:
         call.memory[str(body["data"]["id"])] = sent_type
-    if call.operation in SHOWN:
+    if call.operation in SHOWING_OPERATIONS:
         for row in rows_of(body):
             row["type"] = call.memory.get(str(row["id"]), row["type"])
     return json_answer(call, answer, body)
@@ -291,7 +291,7 @@ def any_new_type(call: Call, serve: Serve) -> Response:
         call.memory[call.identifier] = sent_type
         return call.service.representations.json({"data": {"id": int(call.identifier)}}, 200)
     answer = serve(call)
-    if call.operation not in SHOWN or not is_carried_out(call, answer):
+    if call.operation not in SHOWING_OPERATIONS or not is_carried_out(call, answer):
         return answer
     body = content(answer)
     for row in rows_of(body):
@@ -488,8 +488,8 @@ def same_name(call: Call, serve: Serve) -> Response:
 
 # Updates that do less, more or something else.
 
-MANY = 3
-LATER = "2027-01-01 00:00:00"
+MAX_CREATES = 3
+FUTURE_TIME = "2027-01-01 00:00:00"
 
 
 def updated_shows(name: str, value: Callable[[Body], Any]) -> Transformation:
@@ -509,7 +509,7 @@ def updated_shows(name: str, value: Callable[[Body], Any]) -> Transformation:
 
 # Deletes that do less, more or something else, and reads that do something.
 
-FEW = 10  # records
+SMALL_COLLECTION = 10  # records
 
 
 def still_read(*, until_updated: bool) -> Transformation:
@@ -543,7 +543,7 @@ def keeps_listing(call: Call, serve: Serve) -> Response:
 
 
 def is_largest(call: Call) -> bool:
-    return call.query.get("results_per_page") == "1000" and len(call.records) > FEW
+    return call.query.get("results_per_page") == "1000" and len(call.records) > SMALL_COLLECTION
 
 
 def renames_the_oldest(call: Call, _: Response) -> None:
@@ -673,7 +673,7 @@ def forbids_and_shows(call: Call, serve: Serve) -> Response:
 
 # Odd input that makes the server fail.
 
-LONG = 200
+MAX_TEXT = 200
 
 
 def fails(operations: str, applies: CallTest) -> Transformation:
@@ -709,7 +709,7 @@ def unknown_id_fails(call: Call, serve: Serve) -> Response:
 
 LISTS_OF_OTHERS: WeakKeyDictionary[Any, list[str]] = WeakKeyDictionary()  # the keys of the latest lists, by service
 MOMENT = 0.05  # seconds
-MOST_READS = 30  # at a time
+MAX_READS = 30  # at a time
 TIMES = ("datetime", "last_datetime")
 
 
@@ -878,7 +878,7 @@ def locks_up(call: Call, serve: Serve) -> Response:
         return serve(call)
     reads: list[float] = call.memory.setdefault("reads", [])
     reads[:] = [due for due in reads if due > monotonic()]
-    if len(reads) >= MOST_READS:
+    if len(reads) >= MAX_READS:
         return serve(call.as_refused(500, "There is no connection left to the store."))
     hold = MOMENT * (1 + len(reads)) / 2  # the more of them, the longer each, so that a burst fills up on any machine
     reads.append(monotonic() + hold)

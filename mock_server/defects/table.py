@@ -60,7 +60,7 @@ from mock_server.defects.means import (
 )
 from mock_server.errors import SettingsError
 
-MOST_AT_A_TIME = 50
+MAX_DEFECTS = 50
 RULES = shipped_contract().rules
 
 
@@ -173,9 +173,9 @@ TABLE: Table = {
         defect("redirect-loses-the-query", "A list with parameters is redirected to the path without them.",
                special.loses_the_query, needs={"list-redirect": "no"}),
         defect("reads-are-redirected-to-another-host", "A read is redirected to another host.",
-               redirects("read", 302, lambda call: f"{special.ELSEWHERE}{call.resource.name}/{call.identifier}")),
+               redirects("read", 302, lambda call: f"{special.OTHER_SITE_URL}{call.resource.name}/{call.identifier}")),
         defect("lists-are-redirected-to-another-host", "A list of page 2 is redirected to another host.",
-               redirects("list", 301, lambda call: f"{special.ELSEWHERE}{call.resource.name}/",
+               redirects("list", 301, lambda call: f"{special.OTHER_SITE_URL}{call.resource.name}/",
                          lambda call: call.query.get("page") == "2"), needs={"list-redirect": "no"})],
     "pagination.page-is-filled": [
         defect("far-page-shows-the-first", "A page beyond 2,000,000,000 shows the records of page 1.",
@@ -913,7 +913,7 @@ TABLE: Table = {
         defect("update-ignores-email", "An update ignores `email` where it is the only field.",
                form("update", loses("email"), lambda f: list(f) == ["email"]), N),
         defect("update-with-many-fields-ignores-the-name", "An update of many fields ignores `name`.",
-               form("update", loses("name"), lambda f: len(f) > special.MANY), S),
+               form("update", loses("name"), lambda f: len(f) > special.MAX_CREATES), S),
         defect("update-with-files-ignores-the-name", "An update with a file ignores `name`.",
                form("update", loses("name"), has("logo", "favicon", "opengraph")), S)],
     "lifecycle.update-leaves-other-fields": [
@@ -932,9 +932,9 @@ TABLE: Table = {
                form("update", lambda f: {"type": "slack"} | f), N, needs={"other-types-fields": "ignored"})],
     "lifecycle.update-keeps-datetime": [
         defect("update-changes-datetime", "An update sets `datetime` too.",
-               special.updated_shows("datetime", lambda _: special.LATER)),
+               special.updated_shows("datetime", lambda _: special.FUTURE_TIME)),
         defect("update-swaps-the-times", "After an update, `datetime` is the time of the update.",
-               special.updated_shows("datetime", lambda row: row["last_datetime"] or special.LATER))],
+               special.updated_shows("datetime", lambda row: row["last_datetime"] or special.FUTURE_TIME))],
     "lifecycle.update-leaves-other-records": [
         defect("update-renames-another", "An update renames another record too.",
                then_do("update", changes_a_neighbour(renamed))),
@@ -1067,7 +1067,7 @@ TABLE: Table = {
         defect("markup-fails", "A create with markup in a text fails.",
                special.fails("create", lambda call: any("<b>" in text for text in call.form.values()))),
         defect("long-text-fails", "A create with a text of over 200 characters fails.",
-               special.fails("create", lambda call: any(len(text) > special.LONG for text in call.form.values())))],
+               special.fails("create", lambda call: any(len(text) > special.MAX_TEXT for text in call.form.values())))],
     "robustness.odd-forms-do-not-fail": [
         defect("update-without-a-body-fails", "An update without a body fails.",
                special.fails("update", lambda call: not call.body)),
@@ -1151,8 +1151,8 @@ def defects_named(names: Iterable[str]) -> list[Defect]:
         SettingsError: if a name is unknown or given twice, or there are too many.
     """
     names = list(names)
-    if len(set(names)) < len(names) or len(names) > MOST_AT_A_TIME:
-        raise SettingsError(f"there are {len(names)} defects; give each once, and {MOST_AT_A_TIME} at most")
+    if len(set(names)) < len(names) or len(names) > MAX_DEFECTS:
+        raise SettingsError(f"there are {len(names)} defects; give each once, and {MAX_DEFECTS} at most")
     unknown = [name for name in names if name not in DEFECTS]
     if unknown:
         similar = get_close_matches(unknown[0], DEFECTS, n=3, cutoff=0.5)

@@ -25,7 +25,7 @@ from mock_server.http.messages import cut_off, dropped, dropped_after, slowly
 from mock_server.store.collection import UnknownIdError, ValueTakenError
 
 MINUTE = 60.0  # seconds
-MOST_OF_OTHERS = 100  # records
+MAX_OTHERS_RECORDS = 100  # records
 
 
 def rate_limit(max_requests: float) -> Transformation:
@@ -113,7 +113,7 @@ def other_writer(interval: float) -> Transformation:
                 ids_by_resource.setdefault(call.resource.name, deque()),
             )
             with suppress(UnknownIdError, ValueTakenError):  # the client may have deleted it, or made one like it
-                if ids and (turn % 3 == 0 or len(ids) >= MOST_OF_OTHERS):
+                if ids and (turn % 3 == 0 or len(ids) >= MAX_OTHERS_RECORDS):
                     collection.delete(ids.popleft())
                     return serve(call)
                 form = {"name": f"Colleague's {turn}", "host": f"colleague-{turn}.example.com", "type": "slack"}
@@ -126,9 +126,9 @@ def other_writer(interval: float) -> Transformation:
     return transformation
 
 
-BEHIND = "/behind-the-proxy"
+PROXY_PATH = "/behind-the-proxy"
 PIECES = 7
-MOST_PENDING = 8 * 2**20  # bytes of writes that a replica has yet to make
+MAX_PENDING_BYTES = 8 * 2**20  # bytes of writes that a replica has yet to make
 
 
 def waiting(times: Callable[[float], Iterator[float]]) -> Callable[..., WSGIApplication]:
@@ -232,12 +232,12 @@ def redirected(inner: WSGIApplication, status: float, _: Any) -> WSGIApplication
 
     def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         path = environ["PATH_INFO"]
-        if path.startswith(BEHIND):
-            return inner(environ | {"PATH_INFO": path.removeprefix(BEHIND)}, start_response)
+        if path.startswith(PROXY_PATH):
+            return inner(environ | {"PATH_INFO": path.removeprefix(PROXY_PATH)}, start_response)
         if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
             return inner(environ, start_response)
         query = environ.get("QUERY_STRING")
-        location = f"{BEHIND}{quote(path.encode('latin-1'))}{f'?{query}' if query else ''}"
+        location = f"{PROXY_PATH}{quote(path.encode('latin-1'))}{f'?{query}' if query else ''}"
         return Response(status=int(status), headers={"Location": location})(environ, start_response)
 
     return app
@@ -259,7 +259,7 @@ class Replica:
             if environ["REQUEST_METHOD"] in ("GET", "HEAD"):
                 return self._replica(environ, start_response)
             body = environ["wsgi.input"].read()
-            while self._pending and sum(len(write[2]) for write in self._pending) + len(body) > MOST_PENDING:
+            while self._pending and sum(len(write[2]) for write in self._pending) + len(body) > MAX_PENDING_BYTES:
                 self._catch_up()
             request = {name: value for name, value in environ.items() if name != CONTEXT}
             self._pending.append((time.monotonic() + self._seconds, request, body))
@@ -285,7 +285,7 @@ def late_body(inner: WSGIApplication, seconds: float, _: Any) -> WSGIApplication
     return app
 
 
-MOST = 1000
+MAX_AMOUNT = 1000
 
 
 @dataclass(frozen=True)
@@ -412,8 +412,8 @@ def check(amounts: Mapping[str, float], *, forwarded: bool = False, shared: bool
         allowed = CONDITIONS[name].allowed
         if allowed and amount not in allowed:
             raise SettingsError(f'the condition "{name}" is {amount!r}; expected one of {", ".join(map(str, allowed))}')
-        if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 <= amount <= MOST:
-            raise SettingsError(f'the condition "{name}" is {amount!r}; expected a number from 0 to {MOST}')
+        if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 <= amount <= MAX_AMOUNT:
+            raise SettingsError(f'the condition "{name}" is {amount!r}; expected a number from 0 to {MAX_AMOUNT}')
         if shared and CONDITIONS[name].apply is Replica:
             raise SettingsError(
                 f'the condition "{name}" needs a second mock with records of its own; leave --store out'

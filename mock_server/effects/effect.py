@@ -25,13 +25,13 @@ from mock_server.effects import conditions
 from mock_server.errors import Refusal, SettingsError
 from mock_server.settings import FORWARDS, Settings
 
-OURS = ("code", "delay", "defect", "lost")
-OF_OTHERS = ("respond-async", "return", "wait", "handling")  # registered preferences that the mock ignores
-MOST_PREFERENCES, MOST_DEFECTS = 20, 3  # preferences of one request
-LONGEST_PREFER, LONGEST_DELAY = 2000, 60.0  # characters of a header, and seconds
+SUPPORTED = ("code", "delay", "defect", "lost")
+IGNORED = ("respond-async", "return", "wait", "handling")  # registered preferences that the mock ignores
+MAX_PREFERENCES, MAX_DEFECTS = 20, 3  # preferences of one request
+MAX_PREFER_LENGTH, MAX_DELAY = 2000, 60.0  # characters of a header, and seconds
 STATUS = re.compile(r"[0-9]{3}")
 SECONDS = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(?:-(\d{1,9}(?:\.\d{1,9})?))?", re.ASCII)
-LEAST_CODE, MOST_CODE = 400, 599
+MIN_CODE, MAX_CODE = 400, 599
 
 
 @dataclass
@@ -70,10 +70,10 @@ def preferences_of(header: str) -> Preferred:
                     f"did you mean {' or '.join(similar)}?" if similar else "`mock-server list defects` names them all."
                 )
                 raise ValueError(f'Prefer: there is no defect "{value}"; {hint}')
-            case _ if name in OF_OTHERS:
+            case _ if name in IGNORED:
                 continue
             case _:
-                raise ValueError(f'Prefer: the mock knows no preference "{name}"; it knows {", ".join(OURS)}.')
+                raise ValueError(f'Prefer: the mock knows no preference "{name}"; it knows {", ".join(SUPPORTED)}.')
         preferred.applied += (f"{name}={value}",)
     return preferred
 
@@ -87,20 +87,20 @@ def _pairs(header: str) -> Iterator[tuple[str, str]]:
 
 def _bounded(header: str) -> list[tuple[str, str]]:
     """Names and values, unless there are too many: each defect may serve a request once more."""
-    if header.count(",") >= MOST_PREFERENCES:
-        raise ValueError(f"Prefer: {header.count(',') + 1} preferences are too many; give {MOST_PREFERENCES} at most.")
-    if len(header) > LONGEST_PREFER:
-        raise ValueError(f"Prefer: {len(header):,} characters are too many; give {LONGEST_PREFER:,} at most.")
+    if header.count(",") >= MAX_PREFERENCES:
+        raise ValueError(f"Prefer: {header.count(',') + 1} preferences are too many; give {MAX_PREFERENCES} at most.")
+    if len(header) > MAX_PREFER_LENGTH:
+        raise ValueError(f"Prefer: {len(header):,} characters are too many; give {MAX_PREFER_LENGTH:,} at most.")
     pairs = list(_pairs(header))
     defects = [value for name, value in pairs if name == "defect"]
-    if len(defects) > MOST_DEFECTS or len(set(defects)) < len(defects):
-        raise ValueError(f"Prefer: give {MOST_DEFECTS} defects at most, each once.")
+    if len(defects) > MAX_DEFECTS or len(set(defects)) < len(defects):
+        raise ValueError(f"Prefer: give {MAX_DEFECTS} defects at most, each once.")
     return pairs
 
 
 def _code(value: str) -> int:
-    if not STATUS.fullmatch(value) or not LEAST_CODE <= int(value) <= MOST_CODE:
-        raise ValueError(f'Prefer: code is "{value}"; give a status from {LEAST_CODE} to {MOST_CODE}.')
+    if not STATUS.fullmatch(value) or not MIN_CODE <= int(value) <= MAX_CODE:
+        raise ValueError(f'Prefer: code is "{value}"; give a status from {MIN_CODE} to {MAX_CODE}.')
     return int(value)
 
 
@@ -108,23 +108,23 @@ def _delay(value: str) -> float:
     """Seconds, those given or any between two that are."""
     match = SECONDS.fullmatch(value)
     min_seconds, max_seconds = (float(match[1]), float(match[2] or match[1])) if match else (-1.0, -1.0)
-    if not 0 <= min_seconds <= max_seconds <= LONGEST_DELAY:
+    if not 0 <= min_seconds <= max_seconds <= MAX_DELAY:
         raise ValueError(
-            f'Prefer: delay is "{value}"; give seconds from 0 to {LONGEST_DELAY:g}, or a range such as 0.2-1.5.'
+            f'Prefer: delay is "{value}"; give seconds from 0 to {MAX_DELAY:g}, or a range such as 0.2-1.5.'
         )
     return random.uniform(min_seconds, max_seconds)  # noqa: S311 - no secret
 
 
-MOST, MOST_HEADERS = 100, 50
-LONGEST_BODY = 2**20  # bytes of JSON
+MAX_EFFECTS, MAX_HEADERS = 100, 50
+MAX_BODY_BYTES = 2**20  # bytes of JSON
 DEEPEST = 100  # levels of a body
 LONGEST = 10**7  # seconds
 METHODS = ("*", "GET", "POST", "DELETE", "PUT", "PATCH", "HEAD")
-LEAST_STATUS, MOST_STATUS = 200, 599
+MIN_STATUS, MAX_STATUS = 200, 599
 WITHOUT_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.RESET_CONTENT, HTTPStatus.NOT_MODIFIED)
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~\w-]{1,100}", re.ASCII)
 HEADER = re.compile(r"[ -~]{0,4000}")
-OF_THE_CONNECTION = frozenset({"connection", "content-length", "date", "transfer-encoding", "upgrade"})
+CONNECTION_HEADERS = frozenset({"connection", "content-length", "date", "transfer-encoding", "upgrade"})
 WILD = re.compile(r"[*?\[]")
 QUERY = re.compile(r"\?[\w.]+=")
 
@@ -248,8 +248,8 @@ class State:
             SettingsError: if there are too many.
         """
         self.keep(lambda effect: effect.ends is None or time() < effect.ends)
-        if len(self.effects) >= MOST:
-            raise SettingsError(f"{MOST} answers and conditions are forced already; remove some")
+        if len(self.effects) >= MAX_EFFECTS:
+            raise SettingsError(f"{MAX_EFFECTS} answers and conditions are forced already; remove some")
         self.count += 1
         ends = None if effect.seconds is None else time() + effect.seconds
         self.effects.append(replace(effect, number=self.count, ends=ends))
@@ -397,8 +397,8 @@ def _problems(effect: Effect) -> Iterator[str]:
     status = effect.status
     if effect.condition:
         yield from _problems_of_condition(effect)
-    elif status is not None and (type(status) is not int or not LEAST_STATUS <= status <= MOST_STATUS):
-        yield f'"status" is {status!r}; expected a number from {LEAST_STATUS} to {MOST_STATUS}'
+    elif status is not None and (type(status) is not int or not MIN_STATUS <= status <= MAX_STATUS):
+        yield f'"status" is {status!r}; expected a number from {MIN_STATUS} to {MAX_STATUS}'
     elif preferred.code and (status or effect.field or effect.body is not None):
         yield f'"prefer" asks for code={preferred.code}, and the answer is given, too; give "status" instead'
     elif not preferred.applied and not status and not effect.field and effect.body is None:
@@ -416,8 +416,8 @@ def _problems_of_numbers(effect: Effect) -> Iterator[str]:
         yield f'"times" is {effect.times!r}; expected 1 or more, or null for ever'
     if effect.seconds is not None and (type(effect.seconds) not in (int, float) or not 0 < effect.seconds < LONGEST):
         yield f'"seconds" is {effect.seconds!r}; expected a number above 0, and below {LONGEST:,}'
-    if type(effect.every) is not int or not 1 <= effect.every <= conditions.MOST:
-        yield f'"every" is {effect.every!r}; expected a whole number from 1 to {conditions.MOST}'
+    if type(effect.every) is not int or not 1 <= effect.every <= conditions.MAX_AMOUNT:
+        yield f'"every" is {effect.every!r}; expected a whole number from 1 to {conditions.MAX_AMOUNT}'
 
 
 def _problems_of_condition(effect: Effect) -> Iterator[str]:
@@ -428,8 +428,8 @@ def _problems_of_condition(effect: Effect) -> Iterator[str]:
 def _problems_of_body(body: Any) -> Iterator[str]:
     try:
         text = json.dumps(body, ensure_ascii=False, allow_nan=False)
-        if len(text.encode()) > LONGEST_BODY or _is_deep(body):
-            yield f'"body" is longer than {LONGEST_BODY:,} bytes of JSON, or nested too deep'
+        if len(text.encode()) > MAX_BODY_BYTES or _is_deep(body):
+            yield f'"body" is longer than {MAX_BODY_BYTES:,} bytes of JSON, or nested too deep'
     except (ValueError, RecursionError) as error:  # a UnicodeError is a ValueError
         yield f'"body" cannot be written as JSON: {error}'
 
@@ -447,13 +447,13 @@ def _is_deep(body: Any) -> bool:
 
 
 def _problems_of_headers(headers: Any) -> Iterator[str]:
-    if not isinstance(headers, dict) or len(headers) > MOST_HEADERS:
-        yield f'"headers" is not an object of at most {MOST_HEADERS} names with texts'
+    if not isinstance(headers, dict) or len(headers) > MAX_HEADERS:
+        yield f'"headers" is not an object of at most {MAX_HEADERS} names with texts'
         return
     for name, value in headers.items():
         if not TOKEN.fullmatch(name) or not isinstance(value, str) or not HEADER.fullmatch(value):
             yield f'the header "{name}" is {value!r}; expected a name, and a text of visible ASCII characters'
-        elif name.lower() in OF_THE_CONNECTION:
+        elif name.lower() in CONNECTION_HEADERS:
             yield f'the header "{name}" is the server\'s own; leave it out'
 
 

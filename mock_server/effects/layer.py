@@ -15,15 +15,15 @@ from mock_server.api.operations import Service
 from mock_server.defects import DEFECTS
 from mock_server.defects.means import Call, Serve, Transformation
 from mock_server.effects.conditions import CONDITIONS
-from mock_server.effects.effect import MOST, Effect, Preferred, preferences_of
+from mock_server.effects.effect import MAX_EFFECTS, Effect, Preferred, preferences_of
 from mock_server.errors import REFUSAL, Refusal
 from mock_server.http.context import context_of, key_of
 from mock_server.http.messages import dropped, dropped_after
 from mock_server.settings import FORWARDS
 
 NO_EFFECT = Effect()
-LONGEST_TARGET = 4000  # characters
-TOO_MANY = {"X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1"}
+MAX_TARGET_LENGTH = 4000  # characters
+RATE_LIMIT_HEADERS = {"X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1"}
 
 
 class EffectLayer:
@@ -96,7 +96,7 @@ class EffectLayer:
     def _cached(self, effect: Effect, make: Callable[[], Any]) -> Any:
         key = (effect.number, effect.condition)
         if key not in self._cached_layers:
-            while len(self._cached_layers) > MOST:
+            while len(self._cached_layers) > MAX_EFFECTS:
                 self._cached_layers.pop(next(iter(self._cached_layers)))
             self._cached_layers[key] = make()
         return self._cached_layers[key]
@@ -140,7 +140,7 @@ class EffectLayer:
 
         def start(status: str, headers: list[tuple[str, str]], *exc_info: Any) -> Any:
             applied = [("Preference-Applied", ", ".join(preferred.applied))] if preferred.applied else []
-            limits = TOO_MANY.items() if preferred.code == HTTPStatus.TOO_MANY_REQUESTS else ()
+            limits = RATE_LIMIT_HEADERS.items() if preferred.code == HTTPStatus.TOO_MANY_REQUESTS else ()
             replaced = {name.lower() for name in forced_effect.headers}
             combined = [(name, value) for name, value in [*headers, *applied, *limits] if name.lower() not in replaced]
             return start_response(status, [*combined, *forced_effect.headers.items()], *exc_info)
@@ -182,7 +182,7 @@ class EffectLayer:
 
 def _may_hold_long_number(environ: WSGIEnvironment) -> bool:
     """Whether a request may hold a number too long for Python to parse; such a request is not changed."""
-    return len(environ["PATH_INFO"]) + len(environ["QUERY_STRING"]) > LONGEST_TARGET
+    return len(environ["PATH_INFO"]) + len(environ["QUERY_STRING"]) > MAX_TARGET_LENGTH
 
 
 def _remembering(transformation: Transformation, inner: Serve, owner: Any = None) -> Serve:

@@ -11,7 +11,7 @@ from mock_server.http.messages import has_body
 from mock_server.settings import Deployment
 
 READS = ("GET", "HEAD", "OPTIONS")
-NEVER = ("CONNECT", "TRACE")
+METHODS_NOT_FORWARDED = ("CONNECT", "TRACE")
 OVERRIDE = re.compile("HTTP_(?!ACCESS_CONTROL_REQUEST_METHOD).*(METHOD|VERB).*")
 PARAMETER = re.compile(".*(method|verb|methodoverride)")  # without anything but letters
 PLACEHOLDER = b"to be forwarded"
@@ -48,7 +48,7 @@ class ForwardMarker:
 
     def _refusal(self, environ: WSGIEnvironment) -> Refusal | None:
         method = environ["REQUEST_METHOD"]
-        if method.upper() in NEVER or method != method.upper():
+        if method.upper() in METHODS_NOT_FORWARDED or method != method.upper():
             return Refusal("405", f"{method} is not forwarded; send another method, in capitals.", mistake=False)
         if method == "OPTIONS" and {"HTTP_ORIGIN", "HTTP_ACCESS_CONTROL_REQUEST_METHOD"} <= environ.keys():
             title = f"Pages of {environ['HTTP_ORIGIN']} may not call this server; --cors-origin lets them."

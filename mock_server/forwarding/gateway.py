@@ -12,9 +12,9 @@ from wsgiref.types import WSGIEnvironment
 import aiohttp
 
 from mock_server.forwarding.passage import (
+    CLIENT_GONE,
     CUT_SHORT,
-    GONE,
-    LONGEST_SENT,
+    MAX_REQUEST_COPY,
     CopyBudget,
     ProxiedExchange,
     SlowClientError,
@@ -67,11 +67,11 @@ def location_here(location: bytes, base_url: str, mock_url: str) -> bytes:
     return location
 
 
-ROOM = 48 * 2**20  # bytes of copies of bodies that are on their way
-PASSED_ON = 200  # the status of the placeholder for the deployment's answer
-OF_THE_PLACEHOLDER = (b"content-length",)
+COPY_BUDGET = 48 * 2**20  # bytes of copies of bodies that are on their way
+FORWARDED_STATUS = 200  # the status of the placeholder for the deployment's answer
+PLACEHOLDER_HEADERS = (b"content-length",)
 SECONDS_TO_CLOSE, SECONDS_TO_LOOK = 1.0, 0.02
-OWN, DENIED = b"mock-server", b"mock-server; error=http_request_denied"
+OWN_ANSWER, DENIED = b"mock-server", b"mock-server; error=http_request_denied"
 WITHOUT_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 CUT_OFF = "cut off by the deployment"
 SAFE = [(name.lower().encode(), text.encode()) for name, text in HARMLESS]
@@ -106,7 +106,7 @@ class ForwardingGateway(Gateway):
         self._settings, self._deployment = settings, deployment
         self._upstream = Upstream(deployment, settings.base_path)
         self._journal, self._recording, self._token = journal, recording, token
-        self._copy_budget = CopyBudget(ROOM)
+        self._copy_budget = CopyBudget(COPY_BUDGET)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._under_way = 0
 
@@ -148,12 +148,12 @@ class ForwardingGateway(Gateway):
     ) -> None:
         """Send an answer that does not come from the deployment, once the request has come whole."""
         environ, context = exchange.environ, exchange.context
-        status = DENIED if start["status"] >= HTTPStatus.BAD_REQUEST else OWN
+        status = DENIED if start["status"] >= HTTPStatus.BAD_REQUEST else OWN_ANSWER
         start["headers"] = [*start["headers"], (b"proxy-status", status), *SAFE]
         exchange.head = Head(start["status"], _decode_headers(start["headers"]), is_own=True)
         if has_body(environ):
             async with self._body_read(environ, receive):
-                exchange.request_copy.add(environ["wsgi.input"].read(LONGEST_SENT))
+                exchange.request_copy.add(environ["wsgi.input"].read(MAX_REQUEST_COPY))
                 self._keep(exchange, b"".join(body))
         else:
             self._keep(exchange, b"".join(body))
@@ -174,17 +174,17 @@ class ForwardingGateway(Gateway):
             is_coming = not exchange.is_received
             async with self._upstream.answering(method, path, query, headers, content, is_coming=is_coming) as answer:
                 exchange.head = Head(answer.status, _decode_headers(answer.raw_headers))
-                if start["status"] == PASSED_ON:
+                if start["status"] == FORWARDED_STATUS:
                     return await self._pass_back(exchange, answer, start)
                 async for _ in exchange.coming(self._upstream.parts(answer)):
                     pass
             self._record_for_fixture(exchange)
             if exchange.context.broken != "dropped":
-                start["headers"] = [*start["headers"], (b"proxy-status", OWN)]
+                start["headers"] = [*start["headers"], (b"proxy-status", OWN_ANSWER)]
             exchange.head = Head(start["status"], _decode_headers(start["headers"]), is_own=True)
             self._keep(exchange, b"".join(body))
         except (SlowClientError, UpstreamError) as error:
-            if exchange.is_begun or (str(error) == GONE and not exchange.trouble):
+            if exchange.is_begun or (str(error) == CLIENT_GONE and not exchange.trouble):
                 return await self._break(exchange, CUT_OFF if isinstance(error, UpstreamError) else str(error))
             if exchange.context.broken != "dropped":
                 start, body = _failed(exchange.trouble or error, start)
@@ -241,7 +241,7 @@ class ForwardingGateway(Gateway):
         ]
         if (
             answer.method != "GET"
-            or answer.status != PASSED_ON
+            or answer.status != FORWARDED_STATUS
             or answer.headers.get("Content-Encoding", "identity") != "identity"
         ):
             return headers, parts
@@ -286,7 +286,7 @@ def _decode_headers(headers: Headers | tuple[tuple[bytes, bytes], ...]) -> list[
 
 def _merge_headers(headers: Headers, added: Headers) -> Headers:
     """The headers of an answer, with those that the layers here added in place of the deployment's own."""
-    added = [(name.lower(), text) for name, text in added if name.lower() not in OF_THE_PLACEHOLDER]
+    added = [(name.lower(), text) for name, text in added if name.lower() not in PLACEHOLDER_HEADERS]
     replaced = {name for name, _ in added} - {b"vary"}
     return [header for header in headers if header[0].lower() not in replaced] + added + SAFE
 

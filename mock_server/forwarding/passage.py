@@ -65,11 +65,11 @@ class Copy:
         self._reserved = 0
 
 
-LONGEST_SENT, LONGEST_ANSWER = 16 * 2**20, 4 * 2**20  # bytes of one body that are kept whole
-MOST_PASSED = 2**30  # bytes of an answer; one that is longer never ends
+MAX_REQUEST_COPY, MAX_ANSWER_COPY = 16 * 2**20, 4 * 2**20  # bytes of one body that are kept whole
+MAX_ANSWER_BYTES = 2**30  # bytes of an answer; one that is longer never ends
 PARTS_BEFORE_WATCHING = 16
-SHORT = 64 * 2**10  # bytes of a body that is sent in one piece
-GONE = "the client went away"
+SHORT_BODY = 64 * 2**10  # bytes of a body that is sent in one piece
+CLIENT_GONE = "the client went away"
 CUT_SHORT = "The body was cut off; send it whole."
 
 
@@ -100,7 +100,11 @@ class ProxiedExchange:
     def __init__(self, environ: WSGIEnvironment, receive: Receive, send: Send, budget: CopyBudget) -> None:
         self.environ, self.context = environ, context_of(environ)
         self._receive, self._send = receive, send
-        self.head, self.request_copy, self.answered = Head(), Copy(budget, LONGEST_SENT), Copy(budget, LONGEST_ANSWER)
+        self.head, self.request_copy, self.answered = (
+            Head(),
+            Copy(budget, MAX_REQUEST_COPY),
+            Copy(budget, MAX_ANSWER_COPY),
+        )
         self.is_begun = self.is_kept = False
         self.is_received = True
         self._parts = 0
@@ -128,7 +132,7 @@ class ProxiedExchange:
         parts, beginning = self._body(), bytearray()
         async for part in parts:
             beginning += part
-            if len(beginning) > SHORT:
+            if len(beginning) > SHORT_BODY:
                 break
         is_in_one_piece = (
             self.is_received and "CONTENT_LENGTH" in self.environ
@@ -150,7 +154,7 @@ class ProxiedExchange:
                 self.trouble = CUT_SHORT
                 raise SlowClientError(self.trouble)
             part, has_more = message.get("body", b""), message.get("more_body", False)
-            patience += len(part) / messages.LEAST_RATE - (clock() - before)
+            patience += len(part) / messages.MIN_BYTES_PER_SECOND - (clock() - before)
             self.request_copy.add(part)
             if part:
                 yield part
@@ -168,9 +172,9 @@ class ProxiedExchange:
             if self._parts > PARTS_BEFORE_WATCHING and self.is_received and not self._client_gone:
                 self._client_gone = asyncio.create_task(client_gone(self._receive))
             if self._client_gone and self._client_gone.done():
-                raise SlowClientError(GONE)
-            if self.answered.byte_count > MOST_PASSED:
-                raise SlowClientError(f"longer than {MOST_PASSED >> 20} MiB")
+                raise SlowClientError(CLIENT_GONE)
+            if self.answered.byte_count > MAX_ANSWER_BYTES:
+                raise SlowClientError(f"longer than {MAX_ANSWER_BYTES >> 20} MiB")
             yield part
 
     async def start_answer(self, start: Message) -> None:
@@ -186,7 +190,7 @@ class ProxiedExchange:
         """
         self.pieces += 1
         message = {"type": "http.response.body", "body": part, "more_body": has_more}
-        if self.pieces == 1 and len(part) <= SHORT:  # what is sent first waits for no reader
+        if self.pieces == 1 and len(part) <= SHORT_BODY:  # what is sent first waits for no reader
             return await self._send(message)
         clock = asyncio.get_running_loop().time
         before = clock()
@@ -195,7 +199,7 @@ class ProxiedExchange:
                 await self._send(message)
         except TimeoutError:
             raise SlowClientError("the client did not read the answer") from None
-        self._patience += len(part) / messages.LEAST_RATE - (clock() - before)
+        self._patience += len(part) / messages.MIN_BYTES_PER_SECOND - (clock() - before)
         return None
 
     def end(self) -> None:

@@ -15,10 +15,10 @@ from wsgiref.types import WSGIEnvironment
 from link_management_contract import Contract, Resource
 from mock_server.api.representations import GENERIC_KEYS
 from mock_server.errors import SettingsError
-from mock_server.store.fixtures import HIGHEST_ID, TIMES, checked, is_id, moment_of
+from mock_server.store.fixtures import MAX_ID, TIMES, checked, is_id, moment_of
 from mock_server.store.records import TIME_FORMAT
 
-MOST, UNNAMED = 1000, "another account"
+MAX_ACCOUNTS, UNNAMED = 1000, "another account"
 
 
 class Callers:
@@ -32,7 +32,7 @@ class Callers:
         if not key:
             return ""
         digest = blake2b(key.encode(), digest_size=16).digest()
-        if digest not in self._names and len(self._names) < MOST:
+        if digest not in self._names and len(self._names) < MAX_ACCOUNTS:
             self._names[digest] = f"account {len(self._names) + 1}"
         return self._names.get(digest, UNNAMED)
 
@@ -41,9 +41,9 @@ AS_THEY_ARE = frozenset({"color", "datetime", "last_datetime", "scheme", "type"}
 HOST = re.compile(r"(?<=://)[^/?#:@\s]+|(?<=@)[^/?#:@\s]+\.[^/?#:@\s]+")  # in URLs and addresses
 SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 ALPHABETS = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
-OTHERS = "áéíóúäöüñçåøłßğ"
+OTHER_LETTERS = "áéíóúäöüñçåøłßğ"
 RESERVED = ".example.com"
-MOST_TRIES = 100
+MAX_TRIES = 100
 
 
 class Disguise:
@@ -68,7 +68,7 @@ class Disguise:
         if field in AS_THEY_ARE or not text:
             return text
         if (field, text) not in self._replaced:
-            tries = (self._disguise_text(field, text) for _ in range(MOST_TRIES))
+            tries = (self._disguise_text(field, text) for _ in range(MAX_TRIES))
             alias = next((option for option in tries if (field, option.casefold()) not in self._used_texts), None)
             alias = alias or f"{len(self._used_texts)}-{self._disguise_text(field, text)}"
             self._used_texts.add((field, alias.casefold()))
@@ -89,7 +89,7 @@ class Disguise:
                 return self._random.choice(alphabet)
         if letter.isnumeric():
             return self._random.choice(string.digits)
-        return self._random.choice(OTHERS) if letter.isalpha() else letter
+        return self._random.choice(OTHER_LETTERS) if letter.isalpha() else letter
 
 
 def _reserved(host: str) -> str:
@@ -98,8 +98,8 @@ def _reserved(host: str) -> str:
     return f"{first}{RESERVED}" if dot else host
 
 
-MOST_RECORDS, MOST_BYTES = 50_000, 32 * 2**20  # kept of all accounts together; bytes of JSON
-LONGEST_ID = len(str(HIGHEST_ID))
+MAX_RECORDS, MAX_BYTES = 50_000, 32 * 2**20  # kept of all accounts together; bytes of JSON
+MAX_ID_DIGITS = len(str(MAX_ID))
 
 
 class FixtureRecording:
@@ -196,7 +196,7 @@ class FixtureRecording:
             if path.rstrip("/") == resource.paths["list"].rstrip("/"):
                 return resource, 0
             last = path.removeprefix(prefix)
-            is_number = path.startswith(prefix) and len(last) <= LONGEST_ID and last.isascii() and last.isdecimal()
+            is_number = path.startswith(prefix) and len(last) <= MAX_ID_DIGITS and last.isascii() and last.isdecimal()
             if is_number and is_id(int(last)):
                 return resource, int(last)
         return None
@@ -218,7 +218,7 @@ class FixtureRecording:
         size = self._bytes + _size(values) - _size(before)
         if values is None:
             records.pop(identifier, None)
-        elif (count > self._count and count > MOST_RECORDS) or (size > self._bytes and size > MOST_BYTES):
+        elif (count > self._count and count > MAX_RECORDS) or (size > self._bytes and size > MAX_BYTES):
             return
         else:
             records[identifier] = values

@@ -15,12 +15,12 @@ from yarl import URL
 from mock_server.errors import SettingsError, shown_url, without_secrets_of
 from mock_server.settings import Deployment
 
-LONGEST_LINE = 64 * 2**10  # bytes of a header
-MOST_CONNECTIONS, MOST_UPLOADS = 200, 150  # of all requests, and of those whose bodies are still to come
-LEAST_STATUS = 200  # lower ones are not final
+MAX_HEADER_LINE = 64 * 2**10  # bytes of a header
+MAX_CONNECTIONS, MAX_UPLOADS = 200, 150  # of all requests, and of those whose bodies are still to come
+MIN_FINAL_STATUS = 200  # lower ones are not final
 SECONDS_KEPT = 1.5  # that a connection is kept without use: less than servers keep it, which might close it just then
 # What belongs to one connection (RFC 9110, 7.6.1).
-OF_THE_CONNECTION = frozenset(
+CONNECTION_HEADERS = frozenset(
     {
         "connection",
         "keep-alive",
@@ -34,9 +34,9 @@ OF_THE_CONNECTION = frozenset(
     }
 )
 # What would act on the console, which has the same origin, or on whatever else this machine serves.
-OF_THE_ORIGIN = frozenset({"alt-svc", "clear-site-data", "strict-transport-security", "x-content-type-options"})
-NOT_SENT = OF_THE_CONNECTION | {"host", "expect"}
-OF_AIOHTTP = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")  # headers that it would add
+ORIGIN_HEADERS = frozenset({"alt-svc", "clear-site-data", "strict-transport-security", "x-content-type-options"})
+NOT_SENT = CONNECTION_HEADERS | {"host", "expect"}
+AIOHTTP_DEFAULT_HEADERS = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")  # headers that it would add
 TROUBLE = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
 READABLE = ("gzip", "deflate", "identity", "x-gzip")  # encodings that the journal can read, too
 PRINTABLE = bytes(range(0x21, 0x7F))
@@ -73,7 +73,7 @@ class Upstream:
         self._deployment, self._base_path = deployment, base_path
         self._context = _context(deployment)
         self._session: aiohttp.ClientSession | None = None
-        self._uploads = asyncio.Semaphore(MOST_UPLOADS)
+        self._uploads = asyncio.Semaphore(MAX_UPLOADS)
         self._proxy = _proxy_of(deployment.url)
         self._base = URL(deployment.url)
         self._seconds = 2 * deployment.timeout  # for a connection and a head, each of which has less
@@ -156,14 +156,14 @@ class Upstream:
             timeout = self._deployment.timeout
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(
-                    ssl=self._context or True, limit=MOST_CONNECTIONS, keepalive_timeout=SECONDS_KEPT
+                    ssl=self._context or True, limit=MAX_CONNECTIONS, keepalive_timeout=SECONDS_KEPT
                 ),
                 timeout=aiohttp.ClientTimeout(total=None, connect=timeout, sock_read=timeout),
                 cookie_jar=aiohttp.DummyCookieJar(),
-                skip_auto_headers=OF_AIOHTTP,
+                skip_auto_headers=AIOHTTP_DEFAULT_HEADERS,
                 auto_decompress=False,
-                max_line_size=LONGEST_LINE,
-                max_field_size=LONGEST_LINE,
+                max_line_size=MAX_HEADER_LINE,
+                max_field_size=MAX_HEADER_LINE,
             )
             self._session._retry_connection = False  # noqa: SLF001 - aiohttp would send a DELETE twice
         return self._session
@@ -203,7 +203,7 @@ def _check(answer: aiohttp.ClientResponse) -> None:
     Raises:
         ValueError: if it is one.
     """
-    if answer.status < LEAST_STATUS:
+    if answer.status < MIN_FINAL_STATUS:
         raise ValueError(f"status {answer.status}")
     for name, text in answer.raw_headers:
         if CONTROL.search(text):
@@ -218,7 +218,7 @@ def kept_headers(answer: aiohttp.ClientResponse) -> list[tuple[bytes, bytes]]:
     return [
         (name, text)
         for name, text in answer.raw_headers
-        if (lower := name.decode("latin-1").lower()) not in OF_THE_CONNECTION | OF_THE_ORIGIN
+        if (lower := name.decode("latin-1").lower()) not in CONNECTION_HEADERS | ORIGIN_HEADERS
         and lower not in dropped
         and not lower.startswith("access-control-")  # which pages may call is decided here
     ]

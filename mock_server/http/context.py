@@ -56,13 +56,13 @@ def context_of(environ: WSGIEnvironment) -> Context:
     return context
 
 
-SCHEME, LONGEST_KNOWN = "Bearer", 200  # characters of a header that is kept for the next request
+SCHEME, MAX_CACHED_HEADER = "Bearer", 200  # characters of a header that is kept for the next request
 
 
 def scheme_and_key(environ: WSGIEnvironment) -> tuple[str, str]:
     """The scheme of a request's Authorization header, as it is spelled, and what follows it; both may be empty."""
     text = environ.get("HTTP_AUTHORIZATION", "")
-    return _divided(text) if len(text) <= LONGEST_KNOWN else _divided.__wrapped__(text)
+    return _divided(text) if len(text) <= MAX_CACHED_HEADER else _divided.__wrapped__(text)
 
 
 @lru_cache(256)  # clients send the same again and again

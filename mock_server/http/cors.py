@@ -12,7 +12,7 @@ from werkzeug.wrappers import Response
 from mock_server.errors import REFUSAL, Refusal
 from mock_server.http.context import context_of
 
-ANY = "*"
+ANY_ORIGIN = "*"
 METHODS = "GET, POST, DELETE, PUT, PATCH, HEAD"
 EXPOSED = (
     "Allow, Location, Preference-Applied, Proxy-Status, Retry-After, X-Mock-Grease, X-RateLimit-Limit,"
@@ -36,9 +36,9 @@ class Cors:
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request."""
         origin = environ.get("HTTP_ORIGIN", "")
-        allowed = ANY if ANY in self._origins else origin if origin in self._origins else ""
+        allowed = ANY_ORIGIN if ANY_ORIGIN in self._origins else origin if origin in self._origins else ""
         if not origin or not allowed:
-            return self._inner(environ, start_response if ANY in self._origins else _varying(start_response))
+            return self._inner(environ, start_response if ANY_ORIGIN in self._origins else _varying(start_response))
         if environ["REQUEST_METHOD"] == "OPTIONS" and "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in environ:
             return _preflight(environ, allowed)(environ, start_response)
 

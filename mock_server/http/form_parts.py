@@ -11,15 +11,15 @@ from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.http import parse_options_header
 from werkzeug.sansio.multipart import Data, Epilogue, Event, Field, File, MultipartDecoder, NeedData, State
 
-MOST_PARTS, MOST_HEADERS = 1000, 20  # of a form, and of a part
-LONGEST_HEAD, LONGEST_TEXT = 2 * 2**10, 4 * 2**20  # bytes of a part's headers, and of a text
-LONGEST_URLENCODED, LONGEST_PREAMBLE = 2**20, 64 * 2**10  # bytes; of a form, and before the first part of one
+MAX_PARTS, MAX_HEADERS = 1000, 20  # of a form, and of a part
+MAX_HEAD_BYTES, MAX_TEXT_BYTES = 2 * 2**10, 4 * 2**20  # bytes of a part's headers, and of a text
+MAX_URLENCODED_BYTES, MAX_PREAMBLE_BYTES = 2**20, 64 * 2**10  # bytes; of a form, and before the first part of one
 PIECE = 16 * 2**10  # bytes that are parsed at a time
-LONGEST_UNUSUAL = 2**20  # bytes of a form that only the slower of two parsers can read
-CURE = "send each part whole, between the boundaries that were announced"
-BURIED = f"it has over {LONGEST_PREAMBLE:,} bytes before the boundary that was announced"
+MAX_UNUSUAL_BYTES = 2**20  # bytes of a form that only the slower of two parsers can read
+PARTS_HINT = "send each part whole, between the boundaries that were announced"
+PREAMBLE_TOO_LONG = f"it has over {MAX_PREAMBLE_BYTES:,} bytes before the boundary that was announced"
 BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r")
-LONGEST_NAME = 1000  # of a file and of a media type, in characters
+MAX_NAME_LENGTH = 1000  # of a file and of a media type, in characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +57,16 @@ def multipart(body: bytes, boundary: str) -> dict[str, Part]:
     """
     if not boundary:
         raise MalformedFormError("its Content-Type has no boundary; let your client set that header")
-    if len(body) > LONGEST_PREAMBLE and body.find(b"--" + boundary.encode(), 0, LONGEST_PREAMBLE) < 0:
-        raise MalformedFormError(BURIED)
+    if len(body) > MAX_PREAMBLE_BYTES and body.find(b"--" + boundary.encode(), 0, MAX_PREAMBLE_BYTES) < 0:
+        raise MalformedFormError(PREAMBLE_TOO_LONG)
     try:
         return _last(_parse_strictly(body, boundary))
     except MultipartError as error:
-        if len(body) > LONGEST_UNUSUAL:  # which would take long
-            raise MalformedFormError(f"it cannot be read ({error}); {CURE}") from error
+        if len(body) > MAX_UNUSUAL_BYTES:  # which would take long
+            raise MalformedFormError(f"it cannot be read ({error}); {PARTS_HINT}") from error
         first = rb"--%s(?:--)?[^\S\n\r]*[\r\n]" % re.escape(boundary.encode())
-        if len(body) > LONGEST_PREAMBLE and not re.search(first, body[:LONGEST_PREAMBLE]):
-            raise MalformedFormError(BURIED) from error
+        if len(body) > MAX_PREAMBLE_BYTES and not re.search(first, body[:MAX_PREAMBLE_BYTES]):
+            raise MalformedFormError(PREAMBLE_TOO_LONG) from error
         return _last(_parse_leniently(body, boundary))
 
 
@@ -77,15 +77,15 @@ def urlencoded(body: bytes) -> dict[str, Part]:
         MalformedFormError: if the body is longer than 1 MiB.
         TooManyPartsError: if there are over 1,000 parts.
     """
-    if len(body) > LONGEST_URLENCODED:
+    if len(body) > MAX_URLENCODED_BYTES:
         raise MalformedFormError(
-            f"urlencoded, it may have {LONGEST_URLENCODED:,} bytes; send it as multipart/form-data"
+            f"urlencoded, it may have {MAX_URLENCODED_BYTES:,} bytes; send it as multipart/form-data"
         )
     text = body.decode("utf-8", "replace")
     try:
-        pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_PARTS)
+        pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_PARTS)
     except ValueError as error:
-        raise TooManyPartsError(MOST_PARTS) from error
+        raise TooManyPartsError(MAX_PARTS) from error
     return _last(Part(name, value) for name, value in pairs)
 
 
@@ -106,20 +106,20 @@ def _parse_strictly(body: bytes, boundary: str) -> Iterator[Part]:
         TooManyPartsError: if there are over 1,000 parts.
         MultipartError: if it is no such form, or a head is beyond a limit.
     """
-    parser = PushMultipartParser(boundary, max_header_size=LONGEST_HEAD, max_header_count=MOST_HEADERS)
+    parser = PushMultipartParser(boundary, max_header_size=MAX_HEAD_BYTES, max_header_count=MAX_HEADERS)
     head, content, parts, start = PartHead(), b"", 0, b"--" + boundary.encode()
     for event in parser.parse(body):
         if event is None:
             parts += 1
-            if parts > MOST_PARTS:
-                raise TooManyPartsError(MOST_PARTS)
+            if parts > MAX_PARTS:
+                raise TooManyPartsError(MAX_PARTS)
             yield from _part(head, content)
         elif isinstance(event, bytes):
             if event.startswith(start):
                 raise ParserError("A boundary stands at the start of a part")
             content = event
         else:
-            if sum(len(name) + len(text) for name, text in event.headerlist) > LONGEST_HEAD:
+            if sum(len(name) + len(text) for name, text in event.headerlist) > MAX_HEAD_BYTES:
                 raise ParserLimitReached("Maximum segment header length exceeded")
             head, content = PartHead(event.name, event.filename, event.content_type or "text/plain"), b""
             disposition = dict(event.headerlist)["Content-Disposition"]
@@ -139,7 +139,7 @@ def _parse_leniently(body: bytes, boundary: str) -> Iterator[Part]:
     """
     head, content = PartHead(), list[bytes]()
     try:
-        for event in _events(MultipartDecoder(boundary.encode(), max_parts=MOST_PARTS), body):
+        for event in _events(MultipartDecoder(boundary.encode(), max_parts=MAX_PARTS), body):
             if isinstance(event, Data):
                 content.append(event.data)
                 if not event.more_data:
@@ -147,14 +147,14 @@ def _parse_leniently(body: bytes, boundary: str) -> Iterator[Part]:
             elif isinstance(event, (Field, File)):
                 head, content = _head(event.headers), []
     except RequestEntityTooLarge as error:
-        raise TooManyPartsError(MOST_PARTS) from error
+        raise TooManyPartsError(MAX_PARTS) from error
     except MalformedFormError:
         raise
     except UnicodeError as error:
         raise MalformedFormError("the headers of a part are not UTF-8") from error
     except ValueError as error:
         reason = "a part has no Content-Disposition" if "Disposition" in str(error) else "it ends too early"
-        raise MalformedFormError(f"{reason}; {CURE}") from error
+        raise MalformedFormError(f"{reason}; {PARTS_HINT}") from error
 
 
 def _events(decoder: MultipartDecoder, body: bytes) -> Iterator[Event]:
@@ -162,9 +162,9 @@ def _events(decoder: MultipartDecoder, body: bytes) -> Iterator[Event]:
     for start in range(0, len(body), PIECE):
         decoder.receive_data(body[start : start + PIECE])
         while True:
-            head = decoder.buffer[:LONGEST_HEAD] if decoder.state is State.PART else b""
-            if len(head) == LONGEST_HEAD and not BLANK_LINE.search(head):
-                raise MalformedFormError(f"the headers of a part are longer than {LONGEST_HEAD:,} bytes")
+            head = decoder.buffer[:MAX_HEAD_BYTES] if decoder.state is State.PART else b""
+            if len(head) == MAX_HEAD_BYTES and not BLANK_LINE.search(head):
+                raise MalformedFormError(f"the headers of a part are longer than {MAX_HEAD_BYTES:,} bytes")
             if isinstance(event := decoder.next_event(), (NeedData, Epilogue)):
                 break
             yield event
@@ -184,8 +184,8 @@ class PartHead(NamedTuple):
 
 def _head(headers: Iterable[tuple[str, str]]) -> PartHead:
     header_list = list(headers)
-    if len(header_list) > MOST_HEADERS:
-        raise MalformedFormError(f"a part has more than {MOST_HEADERS} headers")
+    if len(header_list) > MAX_HEADERS:
+        raise MalformedFormError(f"a part has more than {MAX_HEADERS} headers")
     header_texts = {name.title(): text for name, text in header_list}
     _, options = parse_options_header(header_texts.get("Content-Disposition"))
     if "name" not in options:
@@ -195,13 +195,13 @@ def _head(headers: Iterable[tuple[str, str]]) -> PartHead:
 
 def _part(head: PartHead, content: bytes) -> Iterator[Part]:
     """A part, unless it stands for a file that was not chosen."""
-    media_type = head.media_type.partition(";")[0].strip().lower()[:LONGEST_NAME]
+    media_type = head.media_type.partition(";")[0].strip().lower()[:MAX_NAME_LENGTH]
     if head.file_name is not None:
         if head.file_name or content:
-            yield Part(head.name, content, head.file_name[-LONGEST_NAME:], media_type)
+            yield Part(head.name, content, head.file_name[-MAX_NAME_LENGTH:], media_type)
     elif not media_type.startswith("text/"):
         yield Part(head.name, content, head.name, media_type)
-    elif len(content) > LONGEST_TEXT:
-        raise MalformedFormError(f'the text "{head.name[:40]}" is longer than {LONGEST_TEXT:,} bytes')
+    elif len(content) > MAX_TEXT_BYTES:
+        raise MalformedFormError(f'the text "{head.name[:40]}" is longer than {MAX_TEXT_BYTES:,} bytes')
     else:
         yield Part(head.name, content.decode("utf-8", "replace"))

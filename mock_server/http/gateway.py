@@ -21,16 +21,19 @@ from mock_server.http.messages import Body, Message, close, environ_of, has_body
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
-MOST_LARGE = 32 * 2**20  # bytes of all bodies that are read at a time, without small ones
+MAX_LARGE_BYTES = 32 * 2**20  # bytes of all bodies that are read at a time, without small ones
 SECONDS_TO_LOOK_FOR_ROOM = 0.02
-MOST_DELAYED, MOST_HELD = 1000, 32 * 2**20  # answers that wait until they are due, and bytes of all that wait
+MAX_DELAYED, MAX_HELD_BYTES = 1000, 32 * 2**20  # answers that wait until they are due, and bytes of all that wait
 SECONDS_FOR_ALL = 1.0  # a delay this short is always kept, such as the one after a wrong token
-LONG, PIECE = 256 * 2**10, 64 * 2**10  # bytes of an answer that may wait for its reader, and bytes sent at a time
-LONGEST_BURST = 0.05  # seconds of answering requests without a break
+LONG_ANSWER, PIECE = (
+    256 * 2**10,
+    64 * 2**10,
+)  # bytes of an answer that may wait for its reader, and bytes sent at a time
+MAX_BURST = 0.05  # seconds of answering requests without a break
 CONTROL_THREADS = 24  # more than the number of clients that may follow the journal
 API_THREADS = 4  # that wait for a store
 
-TOO_MUCH: tuple[Message, list[bytes]] = (
+OUT_OF_MEMORY_ANSWER: tuple[Message, list[bytes]] = (
     {"type": "http.response.start", "status": 503, "headers": [(b"content-type", b"application/json")]},
     [b'{"errors": [{"title": "Too many long answers wait to be read; ask again later.", "status": 503}]}'],
 )
@@ -77,8 +80,8 @@ class Gateway:
     async def _deliver(self, start: Message, body: list[bytes], delay: float, body_delay: float, send: Send) -> None:
         """Send an answer when it is due, unless so many wait already that they would fill the memory."""
         size = sum(map(len, body))
-        if size > LONG and self._held_bytes + size > MOST_HELD:
-            start, body, size = *TOO_MUCH, 0
+        if size > LONG_ANSWER and self._held_bytes + size > MAX_HELD_BYTES:
+            start, body, size = *OUT_OF_MEMORY_ANSWER, 0
         self._held_bytes += size
         try:
             if delay:
@@ -87,7 +90,7 @@ class Gateway:
             if body_delay:
                 await send({"type": "http.response.body", "body": b"", "more_body": True})
                 await self._wait(body_delay)
-            if size > LONG:
+            if size > LONG_ANSWER:
                 await self._send_long(body, send)
             else:
                 for piece in body[:-1]:
@@ -147,7 +150,7 @@ class Gateway:
 
     async def _wait_for_room(self, body: Body) -> None:
         """Pause reading a long body until there is room for it; the body that began first may always go on."""
-        while sum(other.size for other in self._bodies) > MOST_LARGE and next(iter(self._bodies)) is not body:
+        while sum(other.size for other in self._bodies) > MAX_LARGE_BYTES and next(iter(self._bodies)) is not body:
             await asyncio.sleep(SECONDS_TO_LOOK_FOR_ROOM)
             body.seconds_waited += SECONDS_TO_LOOK_FOR_ROOM
             if body.seconds_waited > messages.SECONDS_FOR_A_BODY:
@@ -161,7 +164,7 @@ class Gateway:
             return answer
         if self._api:
             return await asyncio.get_running_loop().run_in_executor(self._api, call_wsgi, self._wsgi_site, environ)
-        while self._busy > LONGEST_BURST:
+        while self._busy > MAX_BURST:
             if not self._is_resting:
                 self._is_resting = True
                 asyncio.get_running_loop().call_soon(self._end_burst)
@@ -177,7 +180,7 @@ class Gateway:
 
     async def _wait(self, seconds: float) -> None:
         """Wait, unless so many answers wait already that they would fill the memory."""
-        if seconds > SECONDS_FOR_ALL and (self._delayed >= MOST_DELAYED or self._held_bytes > MOST_HELD):
+        if seconds > SECONDS_FOR_ALL and (self._delayed >= MAX_DELAYED or self._held_bytes > MAX_HELD_BYTES):
             log.warning("An answer is sent without its delay: %s are waiting already.", self._delayed)
         elif seconds:
             self._delayed += 1
@@ -197,7 +200,7 @@ class Gateway:
                     async with asyncio.timeout_at(min(deadline, clock() + messages.SECONDS_FOR_A_BODY)):
                         piece = part[start : start + PIECE]
                         await send({"type": "http.response.body", "body": piece, "more_body": True})
-                    deadline += len(piece) / messages.LEAST_RATE
+                    deadline += len(piece) / messages.MIN_BYTES_PER_SECOND
             await send({"type": "http.response.body", "body": b""})
 
     async def _stream(self, start: Message, body: Iterable[bytes], receive: Receive, send: Send) -> None:

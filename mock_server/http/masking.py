@@ -9,7 +9,7 @@ from urllib.parse import unquote_plus, unquote_to_bytes
 from link_management_contract.texts import escape_pattern
 
 MASKED = "[key]"
-HIDDEN = "[not shown: it may hold a key]"
+HIDDEN_TEXT = "[not shown: it may hold a key]"
 UNREADABLE = "[not shown: it cannot be decompressed]"
 SCHEMES = ("bearer", "basic", "digest", "token")
 WORDS = ("key", "token", "secret", "passw", "credential", "authorization", "cookie", "session")
@@ -17,17 +17,17 @@ PAIR = re.compile(r"(?<![\w%.\[\]-])([\w%.\[\]-]{1,300})=([^&;,\s\"'<>]+)")
 MEMBER = re.compile(
     r'("([^"\\]{1,300})"\s*:\s*)(?:"(?:[^"\\]|\\.)*"?|[^\s,}\]"]+)'
 )  # of JSON, perhaps cut off in its value
-SHORTEST_KEY = 8  # characters; a shorter one may stand in other words, too
-LONGEST_KEPT = 2000  # characters
-LONGEST_LETTER = 6  # characters that stand for one of a key, in JSON
-LONGEST_KEY = 200  # characters of a key that is found however it is written; where a longer one is, all is hidden
+MIN_KEY_LENGTH = 8  # characters; a shorter one may stand in other words, too
+MAX_CACHED_LENGTH = 2000  # characters
+MAX_ESCAPE_LENGTH = 6  # characters that stand for one of a key, in JSON
+MAX_KEY_LENGTH = 200  # characters of a key that is found however it is written; where a longer one is, all is hidden
 ESCAPE = re.compile(rb"\\u00([2-7][0-9a-fA-F])")
-LONGEST_JSON = 64 * 2**10  # characters that are parsed
+MAX_JSON_LENGTH = 64 * 2**10  # characters that are parsed
 
 
 def is_secret(text: str) -> bool:
     """Whether a name, or anything in a text, suggests a secret."""
-    return _has_word(text) if len(text) <= LONGEST_KEPT else _has_word.__wrapped__(text)
+    return _has_word(text) if len(text) <= MAX_CACHED_LENGTH else _has_word.__wrapped__(text)
 
 
 @lru_cache(512)  # the same headers, fields and answers come again and again
@@ -54,19 +54,19 @@ def masked_query(query: str) -> str:
 
 def masked_key(key: str, content: bytes) -> bytes:
     """A part of a request or an answer without a key, which may stand anywhere in it."""
-    if len(key) < SHORTEST_KEY:
+    if len(key) < MIN_KEY_LENGTH:
         return content
     key_bytes = key.encode("latin-1", "replace")
     if key_bytes in content:
         content = content.replace(key_bytes, MASKED.encode())
     if (b"%" in content or b"\\" in content) and key_bytes in _unescaped(content):
-        return _key_pattern(key).sub(MASKED.encode(), content) if len(key) <= LONGEST_KEY else MASKED.encode()
+        return _key_pattern(key).sub(MASKED.encode(), content) if len(key) <= MAX_KEY_LENGTH else MASKED.encode()
     return content
 
 
-def masked_text(key: str, text: str, longest: int = LONGEST_KEPT) -> str:
+def masked_text(key: str, text: str, longest: int = MAX_CACHED_LENGTH) -> str:
     """The beginning of a text without a key, not even a part of one that it would be cut off in."""
-    beginning = text[: longest + LONGEST_LETTER * len(key)]
+    beginning = text[: longest + MAX_ESCAPE_LENGTH * len(key)]
     return masked_key(key, beginning.encode()).decode("utf-8", "replace")[:longest]
 
 
@@ -93,12 +93,12 @@ def masked_pairs(text: str) -> str:
 
 def masked_body(text: str) -> str:
     """A body that is not a form: JSON without secrets, or any other text only if it mentions none."""
-    if len(text) <= LONGEST_JSON:
+    if len(text) <= MAX_JSON_LENGTH:
         try:
             return _masked_json(text)
         except (ValueError, RecursionError):
             pass
-    return HIDDEN if is_secret(text) or "\\u" in text else text
+    return HIDDEN_TEXT if is_secret(text) or "\\u" in text else text
 
 
 def masked_answer(text: str, longest: int) -> str:
@@ -111,7 +111,7 @@ def masked_answer(text: str, longest: int) -> str:
     if not is_secret(text[:longest]):  # a secret stands after its name
         return text[:longest]
     try:
-        is_json = len(text) < LONGEST_JSON and text.lstrip()[:1] in ("{", "[")  # a longer one was cut off
+        is_json = len(text) < MAX_JSON_LENGTH and text.lstrip()[:1] in ("{", "[")  # a longer one was cut off
         return (_masked_json(text) if is_json else masked_pairs(text[:longest]))[:longest]
     except (ValueError, RecursionError):
         return masked_pairs(text[:longest])
@@ -122,7 +122,7 @@ def masked_whole(text: str) -> str:
     return _without_repeated(text, longest=len(text)) if is_secret(text) else text
 
 
-def _without_repeated(text: str, longest: int = LONGEST_JSON) -> str:
+def _without_repeated(text: str, longest: int = MAX_JSON_LENGTH) -> str:
     try:
         return _masked_json(text) if len(text) <= longest else masked_pairs(text)
     except (ValueError, RecursionError):

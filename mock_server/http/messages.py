@@ -19,10 +19,10 @@ from mock_server.http.context import context_of
 
 Message = MutableMapping[str, Any]  # of ASGI
 
-SECONDS_FOR_A_BODY, LEAST_RATE = 15.0, 10_000  # bytes a second that are expected after that
-MOST_DRAINED = 64 * 2**20  # bytes of a body that are received, even if nobody reads them
+SECONDS_FOR_A_BODY, MIN_BYTES_PER_SECOND = 15.0, 10_000  # bytes a second that are expected after that
+MAX_DRAINED_BYTES = 64 * 2**20  # bytes of a body that are received, even if nobody reads them
 SMALL = 64 * 2**10  # bytes up to which a body is not counted
-KEPT_OF_REFUSED = 2000  # bytes, for the journal
+REFUSED_BODY_EXCERPT = 2000  # bytes, for the journal
 
 
 class Body:
@@ -58,7 +58,7 @@ class Body:
     @property
     def deadline(self) -> float:
         """The time by which more has to arrive, by the loop's clock."""
-        by_rate = self._started + SECONDS_FOR_A_BODY + self._received / LEAST_RATE + self.seconds_waited
+        by_rate = self._started + SECONDS_FOR_A_BODY + self._received / MIN_BYTES_PER_SECOND + self.seconds_waited
         return min(by_rate, asyncio.get_running_loop().time() + SECONDS_FOR_A_BODY)
 
     def take(self, message: Message) -> None:
@@ -69,11 +69,13 @@ class Body:
         part = message.get("body", b"")
         self._received += len(part)
         self.is_wanted = (
-            message.get("more_body", False) and self._received <= MOST_DRAINED and self._received != self._announced
+            message.get("more_body", False)
+            and self._received <= MAX_DRAINED_BYTES
+            and self._received != self._announced
         )
         if not self.refusal and self._received > self.limit:
             self.refuse("413", f"The body is too long; send {self.limit:,} bytes at most.")
-        free_bytes = KEPT_OF_REFUSED - self._stored_bytes if self.refusal else len(part)
+        free_bytes = REFUSED_BODY_EXCERPT - self._stored_bytes if self.refusal else len(part)
         self._parts += [part[:free_bytes]] if free_bytes > 0 else []
         self._stored_bytes += max(0, min(free_bytes, len(part)))
         self.size = self._stored_bytes if self._stored_bytes > SMALL else 0
@@ -82,7 +84,7 @@ class Body:
     def refuse(self, status: str, title: str) -> None:
         """Refuse the body; the first reason counts."""
         self.refusal = self.refusal or Refusal(status, title)
-        self._parts = [self.content[:KEPT_OF_REFUSED]]
+        self._parts = [self.content[:REFUSED_BODY_EXCERPT]]
         self._stored_bytes, self.size = len(self._parts[0]), 0
 
 
@@ -220,7 +222,7 @@ def slowly(
     return answer(environ, start_response)
 
 
-LONGEST_PLAIN = 4 * 2**20  # bytes of a body that was compressed
+MAX_DECOMPRESSED = 4 * 2**20  # bytes of a body that was compressed
 CODINGS = ("gzip", "x-gzip", "deflate")
 FORMS = (MAX_WBITS | 32, -MAX_WBITS)  # gzip and zlib, or deflate without a head
 
@@ -233,7 +235,7 @@ def decompress_body(body: bytes, headers: Iterable[tuple[str, str]]) -> bytes | 
     for form in FORMS if codings[0] in CODINGS else ():
         stream = decompressobj(form)
         with suppress(ZlibError):  # an answer that is forced may lie about itself
-            decompressed = stream.decompress(body, LONGEST_PLAIN)
+            decompressed = stream.decompress(body, MAX_DECOMPRESSED)
             if stream.eof:
                 return decompressed
     return None

@@ -103,7 +103,12 @@ VARIABLE = "$API_KEY"
 CONTROL = "/_mock"
 MEDIA_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+", re.ASCII)
 SAFE_FOR_CURL = "/:@!$&'()*+,;=~-._[]"
-KEPT = ("Accept", "Content-Type", "Prefer", "X-Http-Method-Override")  # headers that a request is sent again with
+HEADERS_TO_REPEAT = (
+    "Accept",
+    "Content-Type",
+    "Prefer",
+    "X-Http-Method-Override",
+)  # headers that a request is sent again with
 
 
 def curl(entry: Entry, host_url: str) -> str:
@@ -147,5 +152,5 @@ def curl(entry: Entry, host_url: str) -> str:
 def _headers(entry: Entry) -> dict[str, str]:
     """The headers that matter; the key only of a sandbox, whose name it is."""
     key = entry.account if is_sandbox(entry.account) else ""
-    repeated_headers = {name: text for name in KEPT if (text := entry.headers.get(name, "*/*")) != "*/*"}
+    repeated_headers = {name: text for name in HEADERS_TO_REPEAT if (text := entry.headers.get(name, "*/*")) != "*/*"}
     return ({"Authorization": f"Bearer {key}"} if key else {}) | repeated_headers

@@ -13,12 +13,12 @@ from itertools import count, islice
 
 from mock_server.http.masking import MASKED, is_secret, masked_answer, masked_header, masked_key, masked_text
 
-MOST_ENTRIES = 1000
-MOST_BYTES = 8 * 2**20
-MOST_OF_ANSWERS = 16 * 2**20  # bytes of whole answers
+MAX_ENTRIES = 1000
+MAX_BYTES = 8 * 2**20
+MAX_ANSWER_BYTES = 16 * 2**20  # bytes of whole answers
 PREFLIGHT = ("Access-Control-Request-Method", "HTTP_ACCESS_CONTROL_REQUEST_METHOD")
-LONGEST_TEXT = 2000  # characters of a body, a field, a path
-MOST_FIELDS = 100
+MAX_TEXT_LENGTH = 2000  # characters of a body, a field, a path
+MAX_FIELDS = 100
 BARE = 1000  # bytes of an entry without its texts, about
 
 
@@ -210,7 +210,7 @@ class RawEntry:
             broken=self.broken,
             own=self.head.is_own,
             answer_headers=_masked(self.key, self.head.headers),
-            answer=masked_answer(masked_key(self.key, self.answer).decode("utf-8", "replace"), LONGEST_TEXT),
+            answer=masked_answer(masked_key(self.key, self.answer).decode("utf-8", "replace"), MAX_TEXT_LENGTH),
             milliseconds=round(self.milliseconds, 1),
             remarks=self.remarks,
         )
@@ -232,9 +232,9 @@ def _header_name(key: str) -> str:
 
 def _masked(key: str, headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Headers without a key, and without what their names say is secret."""
-    masked_headers = {name: masked_header(name, text) for name, text in islice(headers, MOST_FIELDS)}
+    masked_headers = {name: masked_header(name, text) for name, text in islice(headers, MAX_FIELDS)}
     all_texts = "\n".join(masked_headers.values())
-    if len(all_texts) <= LONGEST_TEXT and masked_text(key, all_texts) == all_texts:  # as nearly always
+    if len(all_texts) <= MAX_TEXT_LENGTH and masked_text(key, all_texts) == all_texts:  # as nearly always
         return masked_headers
     return {name: masked_text(key, text) for name, text in masked_headers.items()}
 
@@ -264,7 +264,7 @@ class Journal:
         most_bytes: about how many bytes they may take together.
     """
 
-    def __init__(self, most_entries: int = MOST_ENTRIES, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, most_entries: int = MAX_ENTRIES, most_bytes: int = MAX_BYTES) -> None:
         self.most_entries, self._most_bytes = most_entries, most_bytes
         self._entries: deque[_StoredEntry] = deque()
         self._bytes = 0
@@ -294,7 +294,7 @@ class Journal:
             if answer:
                 self._answers[stored.number] = answer
                 self._answer_bytes += len(answer)
-            while self._answer_bytes > MOST_OF_ANSWERS:
+            while self._answer_bytes > MAX_ANSWER_BYTES:
                 self._answer_bytes -= len(self._answers.pop(next(iter(self._answers))))
             for remark in request.remarks:
                 if not remark.is_meant:

@@ -22,8 +22,8 @@ from mock_server.effects.effect import Effects
 from mock_server.http.context import Context, context_of, scheme_and_key
 from mock_server.http.form_parts import MalformedFormError, Part, TooManyPartsError, multipart, urlencoded
 from mock_server.http.masking import (
-    LONGEST_LETTER,
     MASKED,
+    MAX_ESCAPE_LENGTH,
     UNREADABLE,
     masked_answer,
     masked_body,
@@ -32,17 +32,17 @@ from mock_server.http.masking import (
     masked_text,
 )
 from mock_server.http.messages import decompress_body, has_body, read_parts
-from mock_server.journal.journal import LONGEST_TEXT, MOST_FIELDS, File, Form, Head, Journal, RawEntry, is_preflight
+from mock_server.journal.journal import MAX_FIELDS, MAX_TEXT_LENGTH, File, Form, Head, Journal, RawEntry, is_preflight
 from mock_server.journal.remarks import Remarks
 from mock_server.settings import is_sandbox
 
 log = logging.getLogger("mock_server")
 
-LONGEST_READ = 64 * 2**10  # bytes of a body that are looked at
-LONGEST_WHOLE = 8 * 2**10  # bytes of an answer that waits as it is until somebody looks
-OF_BODIES = ("CONTENT_TYPE", "CONTENT_LENGTH")
+MAX_BODY_READ = 64 * 2**10  # bytes of a body that are looked at
+MAX_RAW_ANSWER = 8 * 2**10  # bytes of an answer that waits as it is until somebody looks
+BODY_VARIABLES = ("CONTENT_TYPE", "CONTENT_LENGTH")
 LINE = "%s %s %s %.1f ms%s"
-PLAIN = re.compile(r"[\w/.-]*", re.ASCII)
+UNQUOTED_PATH = re.compile(r"[\w/.-]*", re.ASCII)
 HARMLESS = (("Content-Security-Policy", "sandbox"), ("X-Content-Type-Options", "nosniff"))  # on the console's origin
 
 
@@ -140,7 +140,7 @@ class JournalWriter:
         key, context, body = raw_entry.key, context_of(environ), decompress_body(answer, raw_entry.head.headers)
         is_complete = raw_entry.head.is_complete and body is not None
         body = UNREADABLE.encode() if body is None else body
-        raw_entry.answer = body if len(body) <= LONGEST_WHOLE else _beginning(key, body)
+        raw_entry.answer = body if len(body) <= MAX_RAW_ANSWER else _beginning(key, body)
         if body_sent:
             context.parts = _parts(raw_entry, environ, body_sent)
             raw_entry.form = _form(key, context.parts)
@@ -199,7 +199,7 @@ def _body(environ: WSGIEnvironment, max_bytes: int) -> bytes:
 
 
 def _headers(environ: WSGIEnvironment) -> Mapping[str, str]:
-    return {name: text for name, text in environ.items() if name.startswith("HTTP_") or name in OF_BODIES}
+    return {name: text for name, text in environ.items() if name.startswith("HTTP_") or name in BODY_VARIABLES}
 
 
 def _path(environ: WSGIEnvironment) -> str:
@@ -210,14 +210,14 @@ def _path(environ: WSGIEnvironment) -> str:
 def _target(key: str, environ: WSGIEnvironment) -> tuple[str, str]:
     """Path and query without a key."""
     parts = key, environ["PATH_INFO"], environ["QUERY_STRING"]
-    return _masked_target(*parts) if sum(map(len, parts)) <= LONGEST_TEXT else _masked_target.__wrapped__(*parts)
+    return _masked_target(*parts) if sum(map(len, parts)) <= MAX_TEXT_LENGTH else _masked_target.__wrapped__(*parts)
 
 
 @lru_cache(256)  # clients ask for the same again and again
 def _masked_target(key: str, path: str, query: str) -> tuple[str, str]:
     """Path and query of a WSGI environment without a key."""
     path = path.encode("latin-1").decode("utf-8", "replace")
-    query = query and masked_text(key, masked_query(query[: LONGEST_TEXT + LONGEST_LETTER * len(key)]))
+    query = query and masked_text(key, masked_query(query[: MAX_TEXT_LENGTH + MAX_ESCAPE_LENGTH * len(key)]))
     return masked_text(key, path), query
 
 
@@ -244,16 +244,16 @@ def _read_form(environ: WSGIEnvironment, body: bytes) -> Mapping[str, Part]:
 
 def _beginning(key: str, body: bytes) -> bytes:
     """The beginning of a long answer, which would take too much room as it is."""
-    text = masked_key(key, body[:LONGEST_READ]).decode("utf-8", "replace")
-    return masked_answer(text, LONGEST_TEXT).encode()
+    text = masked_key(key, body[:MAX_BODY_READ]).decode("utf-8", "replace")
+    return masked_answer(text, MAX_TEXT_LENGTH).encode()
 
 
 def _form(key: str, parts: Mapping[str, Part]) -> Form:
     """The beginning of a form, without what its files hold."""
-    longest = LONGEST_TEXT + LONGEST_LETTER * len(key)
+    longest = MAX_TEXT_LENGTH + MAX_ESCAPE_LENGTH * len(key)
     return tuple(
         (name, part.content[:longest] if isinstance(part.content, str) else _file(part))
-        for name, part in islice(parts.items(), MOST_FIELDS)
+        for name, part in islice(parts.items(), MAX_FIELDS)
     )
 
 
@@ -267,14 +267,16 @@ def _text(key: str, raw_entry: RawEntry, body_sent: bytes) -> str:
         return ""
     coding = raw_entry.headers.get("HTTP_CONTENT_ENCODING")
     body = decompress_body(body_sent, [("Content-Encoding", coding)] if coding else [])
-    text = UNREADABLE if body is None else masked_key(key, body[:LONGEST_READ]).decode("utf-8", "replace")
-    return masked_body(text)[:LONGEST_TEXT]
+    text = UNREADABLE if body is None else masked_key(key, body[:MAX_BODY_READ]).decode("utf-8", "replace")
+    return masked_body(text)[:MAX_TEXT_LENGTH]
 
 
 @lru_cache(256)  # as above
 def _line(path: str, query: str) -> str:
     """Path and query, of 2,000 characters each at most, on one line, whatever is in them."""
-    quoted = path if PLAIN.fullmatch(path) else quote(path, safe="/:@!$&'()*+,;=~-._").replace(quote(MASKED), MASKED)
+    quoted = (
+        path if UNQUOTED_PATH.fullmatch(path) else quote(path, safe="/:@!$&'()*+,;=~-._").replace(quote(MASKED), MASKED)
+    )
     if not query:
         return quoted
     return quoted + "?" + quote(query, safe="/:@!$&'()*+,;=~-._%?[]")

@@ -26,18 +26,18 @@ TOTAL_PAGES = re.compile(rb'"total_pages"\s*:\s*(\d+)')
 POSITIVE = re.compile("0*[1-9][0-9]*")
 OVERRIDE = "X-HTTP-Method-Override"
 URLENCODED = "application/x-www-form-urlencoded"
-SLIPS = frozenset({"undefined", "null", "NaN", "[object Object]", "[object File]", "[object Blob]"})  # of scripts
+ARTEFACTS = frozenset({"undefined", "null", "NaN", "[object Object]", "[object File]", "[object Blob]"})  # of scripts
 SPACE_FOR_PLUS = re.compile(r"[^\s,;@]+ [^\s,;@]+@[^\s,;@]+")
 IMAGE = re.compile(
     rb"\x89PNG|\xff\xd8\xff|GIF8|RIFF....WEBP|\x00\x00\x01\x00|BM|....ftyp(avif|avis|mif1)|(\xef\xbb\xbf)?\s*<",
     re.DOTALL,
 )
-LONGEST_START = 512  # bytes of a file in which an image shows that it is one
+MAX_IMAGE_HEAD = 512  # bytes of a file in which an image shows that it is one
 GRACE = 0.25  # seconds in which requests that were under way may still arrive
-LONGEST_WAIT = 3600.0  # seconds; a larger number is a time
-OFTEN, WITHIN = 60, 60.0  # the same request, so often in so many seconds
-MOST_KNOWN = 5000  # accounts
-REFUSED, PAGE_1 = "client.refused", "client.page-1"  # made below, about what was refused and at the end
+MAX_WAIT = 3600.0  # seconds; a larger number is a time
+POLLING_COUNT, POLLING_SECONDS = 60, 60.0  # the same request, so often in so many seconds
+MAX_ACCOUNTS = 5000  # accounts
+REFUSED_RULE, PAGE_1_RULE = "client.refused", "client.page-1"  # made below, about what was refused and at the end
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class Row:
 
 
 JSON = ("The body is JSON", "send a form, as multipart/form-data")
-OF_TARGETS = (  # each is about a `Target`, and slips in its values are, too
+TARGET_ROWS = (  # each is about a `Target`, and slips in its values are, too
     Row(
         "pagination.links-begin-with-the-base-url",
         lambda about: about.prefix and not about.full_path.startswith(f"{about.prefix}/"),
@@ -211,7 +211,7 @@ OF_TARGETS = (  # each is about a `Target`, and slips in its values are, too
         "the first page is 1",
     ),
 )
-OF_WRITES = (  # each is about a `RequestFacts`
+WRITE_ROWS = (  # each is about a `RequestFacts`
     Row(
         "operations.delete-answers",
         lambda about: "HTTP_X_HTTP_METHOD_OVERRIDE" in about.entry.headers,
@@ -227,7 +227,7 @@ OF_WRITES = (  # each is about a `RequestFacts`
         "send both",
     ),
 )
-OF_HISTORY = (  # each is about a `RequestFacts`
+HISTORY_ROWS = (  # each is about a `RequestFacts`
     Row(
         "pagination.links-hold-page-alone",
         lambda about: about.before,
@@ -242,20 +242,20 @@ OF_HISTORY = (  # each is about a `RequestFacts`
     ),
     Row(
         "client.polling",
-        lambda about: about.times == OFTEN,
+        lambda about: about.times == POLLING_COUNT,
         "{about.entry.method} {about.entry.target:.80} came {about.times} times within {about.seconds:.0f} s,"
         " and nothing else",
         "ask again after a change, or less and less often",
     ),
 )
-SLIP = Row(
+ARTEFACT_ROW = Row(
     "client.slip",
-    lambda about: about.text in SLIPS,
+    lambda about: about.text in ARTEFACTS,
     '{about.location} is "{about.text}"',
     "scripts write that for a value that is missing or not a string: leave it out, or send its text",
 )
-OF_FIELDS = (  # each is about a `Value`
-    SLIP,
+FIELD_ROWS = (  # each is about a `Value`
+    ARTEFACT_ROW,
     Row(
         "client.field-twice",
         lambda about: about.part and about.part.times > 1,
@@ -298,7 +298,7 @@ OF_FIELDS = (  # each is about a `Value`
     ),
     Row(
         "client.no-image",
-        lambda about: about.file and not IMAGE.match(about.file, 0, LONGEST_START),
+        lambda about: about.file and not IMAGE.match(about.file, 0, MAX_IMAGE_HEAD),
         "The file of {about.location} is not an image that browsers show",
         "check its first bytes before you send it",
     ),
@@ -320,9 +320,9 @@ OF_FIELDS = (  # each is about a `Value`
     ),
 )
 
-OF_CLIENTS = sorted(
-    {row.rule for row in (*OF_TARGETS, *OF_WRITES, *OF_HISTORY, *OF_FIELDS) if row.rule.startswith("client.")}
-    | {REFUSED, PAGE_1}
+CLIENT_RULES = sorted(
+    {row.rule for row in (*TARGET_ROWS, *WRITE_ROWS, *HISTORY_ROWS, *FIELD_ROWS) if row.rule.startswith("client.")}
+    | {REFUSED_RULE, PAGE_1_RULE}
 )
 
 
@@ -396,9 +396,9 @@ class Remarks:
         Raises:
             SettingsError: if it matches none.
         """
-        rules = sorted({*self._contract.rules, *OF_CLIENTS})
+        rules = sorted({*self._contract.rules, *CLIENT_RULES})
         if not any(fnmatchcase(rule, pattern) for rule in rules):
-            similar = get_close_matches(pattern, rules, n=2, cutoff=0.5) or OF_CLIENTS
+            similar = get_close_matches(pattern, rules, n=2, cutoff=0.5) or CLIENT_RULES
             raise SettingsError(f'no remark is about "{pattern}"; remarks are about rules such as {", ".join(similar)}')
 
     @property
@@ -407,10 +407,10 @@ class Remarks:
         unread_accounts: dict[str, list[tuple[str, str]]] = {}
         for name, account in list(self._accounts.items()):
             for resource, total in account.pages.items():
-                if total and not self._is_meant(account, PAGE_1):
+                if total and not self._is_meant(account, PAGE_1_RULE):
                     unread_accounts.setdefault(resource, []).append((name, total))
         return [
-            Remark(f"Of the {_common(accounts)}pages of {name}, page 1 alone was read{_by(accounts)}.", PAGE_1)
+            Remark(f"Of the {_common(accounts)}pages of {name}, page 1 alone was read{_by(accounts)}.", PAGE_1_RULE)
             for name, accounts in unread_accounts.items()
         ]
 
@@ -433,13 +433,13 @@ class Remarks:
             now = monotonic()
             _note_wait(account, request, now)
             _note_repetition(account, request, now)
-        remarks = [*target_remarks, *_matching_remarks(OF_HISTORY, request)]
+        remarks = [*target_remarks, *_matching_remarks(HISTORY_ROWS, request)]
         if raw_entry.method not in ("GET", "HEAD"):
-            remarks += _matching_remarks(OF_WRITES, request)
+            remarks += _matching_remarks(WRITE_ROWS, request)
             for value in _fields(request):
-                remarks += _matching_remarks(OF_FIELDS, value)
+                remarks += _matching_remarks(FIELD_ROWS, value)
         if context.refusal and all(rule.startswith("client.") for _, rule in remarks):
-            remarks.append((context.refusal.title, context.refusal.rule or REFUSED))
+            remarks.append((context.refusal.title, context.refusal.rule or REFUSED_RULE))
         for text, rule in remarks:
             yield Remark(text, rule, self._is_meant(account, rule))
 
@@ -451,7 +451,7 @@ class Remarks:
         account = self._accounts.get(name)
         if account is None:
             account = self._accounts[name] = _Account()
-            while len(self._accounts) > MOST_KNOWN:
+            while len(self._accounts) > MAX_ACCOUNTS:
                 self._accounts.popitem(last=False)
         self._accounts.move_to_end(name)
         return account
@@ -473,9 +473,9 @@ class Remarks:
             writes=self._resource_written_at(bare_path) if method in ("POST", "DELETE") else None,
             page_sizes=self._page_sizes,
         )
-        remarks = [*_matching_remarks(OF_TARGETS, target)]
+        remarks = [*_matching_remarks(TARGET_ROWS, target)]
         for name, text in (*target.query.items(), ("id", bare_path.rpartition("/")[2])):
-            remarks += _matching_remarks((SLIP,), Value(f"The {name[:40]} of {method} {path[:80]}", text))
+            remarks += _matching_remarks((ARTEFACT_ROW,), Value(f"The {name[:40]} of {method} {path[:80]}", text))
         return target, remarks
 
     def _note_size(self, account: _Account, name: str, request: RequestFacts) -> None:
@@ -549,7 +549,7 @@ def _wait(raw_entry: RawEntry) -> float:
     header_texts = dict(raw_entry.head.headers)
     for name in ("Retry-After", "X-RateLimit-Reset"):
         text = header_texts.get(name, "")
-        if text.isascii() and text.isdecimal() and float(text) <= LONGEST_WAIT:
+        if text.isascii() and text.isdecimal() and float(text) <= MAX_WAIT:
             return float(text)
     return 0.0
 
@@ -557,7 +557,7 @@ def _wait(raw_entry: RawEntry) -> float:
 def _note_repetition(account: _Account, request: RequestFacts, now: float) -> None:
     """Note what an account reads again and again."""
     target = request.entry.target if request.entry.method == "GET" else ""
-    if not target or target != account.target or now > account.repeated_since + WITHIN:
+    if not target or target != account.target or now > account.repeated_since + POLLING_SECONDS:
         account.target, account.repeated_since, account.times = target, now, 0
     account.times += 1
     request.times, request.seconds = account.times, now - account.repeated_since

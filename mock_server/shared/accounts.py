@@ -28,10 +28,10 @@ from mock_server.shared.store import FullStoreError, Namespace, StoreError
 from mock_server.store.accounts import MemoryAccount
 from mock_server.store.collection import following, unique_field
 from mock_server.store.fixtures import FixtureReader
-from mock_server.store.records import NONE, Generated, check_clock
+from mock_server.store.records import NO_RECORDS, Generated, check_clock
 
-OF_A_PLACE = (":own", ":records", ":ids", ":names", ":hosts")
-MOST_KNOWN = 2000  # accounts that one process remembers
+KEY_SUFFIXES = (":own", ":records", ":ids", ":names", ":hosts")
+MAX_CACHED_ACCOUNTS = 2000  # accounts that one process remembers
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +192,7 @@ class SharedAccounts:
         """Let all of a place expire, in which nothing is written from now on."""
         key, sizes_key = self._namespace.key, self._namespace.key("written")
         names = [resource.name for resource in self._resources]
-        replaced = [key(str(number), name) + part for name in names for part in OF_A_PLACE]
+        replaced = [key(str(number), name) + part for name in names for part in KEY_SUFFIXES]
         replaced += [key("clock", str(number)), *(key("ids", name, str(number)) for name in names)]
         expiring = [["EXPIRE", expired_key, self._namespace.store.grace] for expired_key in replaced]
         while (size := self._namespace.store.ask("HGET", sizes_key, str(number))) is not None:
@@ -243,7 +243,7 @@ class SharedAccounts:
                 slot,
                 resource.name,
                 self._list_order(resource),
-                self._generated_by[resource.name] if shares_first_base else NONE,
+                self._generated_by[resource.name] if shares_first_base else NO_RECORDS,
                 partial(self._give_way, slot.number),
             )
             for resource in self._resources
@@ -252,7 +252,7 @@ class SharedAccounts:
         clock = self._settings.clock or SharedClock(self._namespace, slot.number, step)
         account = SharedAccount(slot.name, collections, clock, slot.number)
         self._cached_accounts[key] = raw, account
-        while len(self._cached_accounts) > MOST_KNOWN:
+        while len(self._cached_accounts) > MAX_CACHED_ACCOUNTS:
             self._cached_accounts.popitem(last=False)
         return account
 
@@ -265,7 +265,7 @@ class SharedAccounts:
         count = self._start["records"]
         id_offset = self._start["last"][resource.name] - count
         start = moment(int(self._start["start"])) - timedelta(days=365)
-        return self._reader.generated(resource, count, id_offset, start) if count else NONE
+        return self._reader.generated(resource, count, id_offset, start) if count else NO_RECORDS
 
 
 def _now() -> list[str]:

@@ -11,11 +11,11 @@ from typing import Any
 from link_management_contract import Resource
 from mock_server.choices import Ticking
 from mock_server.settings import Settings, is_sandbox
-from mock_server.shared.store import FULL, GONE, Namespace, StoreError
+from mock_server.shared.store import ACCOUNT_GONE, FULL, Namespace, StoreError
 from mock_server.store import accounts as in_memory
 from mock_server.store.accounts import MemoryAccounts
-from mock_server.store.collection import PLACE, MemoryCollection, UnknownIdError, ValueTakenError
-from mock_server.store.records import NONE, NUMBER, Generated, Record, Upload, Values, size_of
+from mock_server.store.collection import BYTES_PER_RECORD, MemoryCollection, UnknownIdError, ValueTakenError
+from mock_server.store.records import NO_RECORDS, NUMBER, Generated, Record, Upload, Values, size_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +98,12 @@ def list_order_of(
     return ListOrder(order, resource.label, following, host, is_unique)
 
 
-SHORT = 2000  # bytes of a record
-LONGEST_NAME = 200  # characters that lists are sorted by
+SHORT_RECORD = 2000  # bytes of a record
+MAX_SORT_LENGTH = 200  # characters that lists are sorted by
 BEFORE = "local at = redis.call('EXISTS', KEYS[1] .. ':own') == 1 and KEYS[1] or KEYS[2]\n"
 # The JSON of a record, and its score, which only those have that are there.
 READ = BEFORE + "return {redis.call('HGET', at .. ':records', ARGV[1]), redis.call('ZSCORE', at .. ':ids', ARGV[1])}"
-TAKEN = BEFORE + "return redis.call('ZSCORE', at .. ':hosts', ARGV[1])"
+FIND_CLAIM = BEFORE + "return redis.call('ZSCORE', at .. ':hosts', ARGV[1])"
 # How many records there are and, if that is as expected, those between two positions.
 PAGE = (
     BEFORE
@@ -149,11 +149,11 @@ class SharedCollection:
         self._slot_keys = [namespace.key(str(number), resource) for number in (slot.number, slot.base)]
         self._ids = namespace.key("ids", resource, *([] if slot.shares_ids else [str(slot.number)]))
         self._number, self._written_key = str(slot.number), namespace.key("written")
-        self._known_total, self._overhead = 0, PLACE if is_sandbox(slot.name) else 0
+        self._known_total, self._overhead = 0, BYTES_PER_RECORD if is_sandbox(slot.name) else 0
         self._last: int | None = None  # the id that this process used last
         self._last_read: tuple[Record, list[Any], list[list[str]]] | None = None
         self._lock = threading.Lock()  # those of one process do not get in each other's way
-        self._read, self._page, self._find_claim = map(namespace.store.script, (READ, PAGE, TAKEN))
+        self._read, self._page, self._find_claim = map(namespace.store.script, (READ, PAGE, FIND_CLAIM))
 
     def add(self, values: Callable[[int], Values], now: Callable[[], datetime]) -> Record:
         """Add a record: in one step, unless somebody else has added one since this process did."""
@@ -271,7 +271,7 @@ class SharedCollection:
     def _record(self, identifier: int, raw: bytes | None) -> Record:
         if not raw:
             return self._generated.make(identifier)
-        return _read_once(identifier, raw) if len(raw) < SHORT else _read(identifier, raw)
+        return _read_once(identifier, raw) if len(raw) < SHORT_RECORD else _read(identifier, raw)
 
     def _free(self, record: Record, *, asks_now: bool) -> list[Any]:
         """The check that no other record has a record's unique value.
@@ -300,7 +300,7 @@ class SharedCollection:
         return _encodable(str(record.values.get(host, "")).lower()) if host else ""
 
     def _name(self, record: Record) -> str:
-        name = str(record.values.get(self._list_order.label, "")).casefold()[:LONGEST_NAME]
+        name = str(record.values.get(self._list_order.label, "")).casefold()[:MAX_SORT_LENGTH]
         return f"{_encodable(name)}\0{record.id:016}"
 
     def _carry_out(self, checks: list[Any], commands: list[list[str]], new: Values, old: Values) -> bool:
@@ -313,7 +313,7 @@ class SharedCollection:
         size = (size_of(new) if new else 0) - (size_of(old) if old else 0)
         counters = [self._number, "all"]
         counting = [["HINCRBY", self._written_key, counter, str(size)] for counter in counters]
-        limits = [in_memory.MOST_OF_ONE, in_memory.MOST_OF_ALL]
+        limits = [in_memory.MAX_ACCOUNT_BYTES, in_memory.MAX_TOTAL_BYTES]
         plan = {
             "price": self._overhead,
             "written": self._written_key,
@@ -324,7 +324,7 @@ class SharedCollection:
         while (
             result := self._namespace.carry_out(self._slot_keys, checks=checks, commands=[*commands, *counting], **plan)
         ) < 0:
-            if result == GONE:
+            if result == ACCOUNT_GONE:
                 raise StoreError("The account was reset while this request was under way; send it again.")
             own_limit = next(iter(FULL))
             if result == own_limit or not self._give_way():
@@ -360,7 +360,7 @@ def _encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-AT_ONCE = 500  # generated records
+BATCH_SIZE = 500  # generated records
 
 
 def store_accounts(
@@ -411,17 +411,17 @@ def beginning(namespace: Namespace, slot: AccountSlot, last: dict[str, int], now
 def load(namespace: Namespace, number: int, resource: Resource, collection: MemoryCollection) -> None:
     """Put the records of a collection in memory into a place of their own."""
     list_order = list_order_of(resource, "", lambda last: last + 1)
-    target = SharedCollection(namespace, AccountSlot(number, number, ""), resource.name, list_order, NONE)
+    target = SharedCollection(namespace, AccountSlot(number, number, ""), resource.name, list_order, NO_RECORDS)
     slot_key = namespace.key(str(number), resource.name)
     commands = [["SET", f"{slot_key}:own", "1"]]
     for record in collection.records_in_memory:
         commands += [[name, slot_key + key, *arguments] for name, key, *arguments in target.putting(record)]
     namespace.store.ask_all(commands)
     generated = collection.generated
-    for start in range(0, len(generated.ids), AT_ONCE):
+    for start in range(0, len(generated.ids), BATCH_SIZE):
         list_commands = [
             command
-            for number in generated.ids[start : start + AT_ONCE]
+            for number in generated.ids[start : start + BATCH_SIZE]
             for command in target.listing(generated.make(number))
         ]
         for part in (":ids", ":names"):

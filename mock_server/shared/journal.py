@@ -12,8 +12,8 @@ from mock_server.effects.effect import Effect, Effects, State
 from mock_server.errors import SettingsError
 from mock_server.http.masking import masked_key
 from mock_server.journal.journal import (
-    MOST_BYTES,
-    MOST_OF_ANSWERS,
+    MAX_ANSWER_BYTES,
+    MAX_BYTES,
     Count,
     Entry,
     File,
@@ -84,7 +84,7 @@ class SharedJournal(Journal):
         entry = request.complete()
         first = json.dumps([f"{entry.method} {entry.target}", entry.account])
         remarks = [[json.dumps([remark.what, remark.rule]), first] for remark in entry.remarks if not remark.is_meant]
-        bounds = [self.most_entries, MOST_BYTES, MOST_OF_ANSWERS, self._store.lifetime]
+        bounds = [self.most_entries, MAX_BYTES, MAX_ANSWER_BYTES, self._store.lifetime]
         arguments = [
             json.dumps(asdict(entry)),
             masked_key(request.key, answer),

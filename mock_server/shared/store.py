@@ -24,7 +24,7 @@ if left == -1 or left > tonumber(ARGV[2]) then redis.call('EXPIRE', KEYS[1], ARG
 """
 PIECE = 1000  # commands sent at a time
 FULL = {-2: "This account", -3: "All accounts together"}  # by what a plan returns that would take too much memory
-RESET, GONE = -1, -4  # what a script returns if the mock was reset meanwhile, and if an account was
+RESET, ACCOUNT_GONE = -1, -4  # what a script returns if the mock was reset meanwhile, and if an account was
 RENEWALS = 4  # of all keys, in a lifetime
 Command = Sequence[str]
 Result = TypeVar("Result")

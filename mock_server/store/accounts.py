@@ -24,9 +24,12 @@ from mock_server.store.collection import (
     unique_field,
 )
 from mock_server.store.fixtures import Fixture, FixtureReader
-from mock_server.store.records import NONE, Generated, Records, check_clock
+from mock_server.store.records import NO_RECORDS, Generated, Records, check_clock
 
-MOST_OF_ONE, MOST_OF_ALL = 32 * 2**20, 64 * 2**20  # bytes that the writes of one account, and of all together, may take
+MAX_ACCOUNT_BYTES, MAX_TOTAL_BYTES = (
+    32 * 2**20,
+    64 * 2**20,
+)  # bytes that the writes of one account, and of all together, may take
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,7 @@ class MemoryAccounts:
                     resource.name: MemoryCollection(
                         sequences[resource.name],
                         Contents(
-                            Records(account.records[resource.name], generated.pop(resource.name, NONE)),
+                            Records(account.records[resource.name], generated.pop(resource.name, NO_RECORDS)),
                             order_of(self._choices, resource),
                             unique_field(self._choices, resource),
                         ),
@@ -248,15 +251,15 @@ class MemoryAccounts:
         if account is None:  # discarded meanwhile
             return
         size += account.collections[resource].copy_cost
-        if account.written_bytes + size > MOST_OF_ONE:
-            raise full("This account", MOST_OF_ONE)
-        if self._total_bytes.bytes + size <= MOST_OF_ALL:
+        if account.written_bytes + size > MAX_ACCOUNT_BYTES:
+            raise full("This account", MAX_ACCOUNT_BYTES)
+        if self._total_bytes.bytes + size <= MAX_TOTAL_BYTES:
             return
         with self._lock:
-            while self._total_bytes.bytes + size > MOST_OF_ALL:
+            while self._total_bytes.bytes + size > MAX_TOTAL_BYTES:
                 oldest = self._least_recently_used(account)
                 if not oldest:
-                    raise full("All accounts together", MOST_OF_ALL)
+                    raise full("All accounts together", MAX_TOTAL_BYTES)
                 self._discard(oldest)
 
     def _copy(self, account: MemoryAccount, name: str) -> MemoryAccount:

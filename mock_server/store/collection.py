@@ -16,7 +16,7 @@ from link_management_contract import Resource
 from mock_server.choices import Choices
 from mock_server.store.records import Generated, Record, Records, Values, size_of
 
-PLACE = 220  # bytes that a record's place in a collection takes
+BYTES_PER_RECORD = 220  # bytes that a record's place in a collection takes
 Order = Callable[[int, Mapping[int, Record]], Any]
 
 
@@ -157,7 +157,7 @@ class MemoryCollection:
     @property
     def copy_cost(self) -> int:
         """How much memory the next write takes besides its values, in bytes: that of a copy of shared contents."""
-        return PLACE * len(self._contents.index) if self._is_shared and self._is_charged else 0
+        return BYTES_PER_RECORD * len(self._contents.index) if self._is_shared and self._is_charged else 0
 
     def arrange(self, order: Order, unique: str | None) -> None:
         """Use another order and another unique field."""

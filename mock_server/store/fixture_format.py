@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from link_management_contract import Field, Resource
 from mock_server.choices import Ticking
-from mock_server.store.fixtures import HIGHEST_ID, START, TIMES
+from mock_server.store.fixtures import MAX_ID, START, TIMES
 from mock_server.store.protocols import Account, Accounts
 from mock_server.store.records import TIME_FORMAT, Record, Upload, Uploads
 
@@ -89,7 +89,7 @@ def _schema_of(resource: Resource) -> dict[str, Any]:
         "properties": {
             **{name: _read_schema(schema) for name, schema in properties.items()},
             **{field.name: _form_schema(field) for field in resource.fields.values() if field.name not in properties},
-            "id": {"type": "integer", "minimum": 1, "maximum": HIGHEST_ID},
+            "id": {"type": "integer", "minimum": 1, "maximum": MAX_ID},
             **times,
         },
     }

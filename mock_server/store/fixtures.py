@@ -18,14 +18,14 @@ from mock_server.errors import SettingsError
 from mock_server.settings import check_key
 from mock_server.store.records import TIME_FORMAT, Generated, NewRecords, Record, Uploads
 
-HIGHEST_ID = 10**15
-LONGEST_FILE = 16 * 2**20  # bytes
+MAX_ID = 10**15
+MAX_FILE_BYTES = 16 * 2**20  # bytes
 EARLIEST, LATEST = 1970, 8999
 START = datetime(2026, 3, 2, 9)  # noqa: DTZ001 - the contract's times have no zone
 BETWEEN_RECORDS = timedelta(hours=1)  # that have no times of their own
 TIMES = ("datetime", "last_datetime")
-OF_AN_ACCOUNT = ("name", "api_key", "records")
-MOST_MISTAKES = 50  # that are told
+ACCOUNT_KEYS = ("name", "api_key", "records")
+MAX_MISTAKES = 50  # that are told
 NodePath = tuple[str | int, ...]  # keys and positions on the way to a value
 EMBEDDED = re.compile(r"data:([^;,]+)(?:;name=([^;,]*))?;base64,(.*)", re.DOTALL)
 EXPECTED = {"integer": "a whole number", "boolean": "true or false", "string": "text", "file": "the path of a file"}
@@ -101,7 +101,7 @@ class Reading:
     def _report(self) -> str:
         """All mistakes; more than one stand on lines of their own."""
         lines = lines_of(self._text, [path for path, _ in self._mistakes]) if self._text else {}
-        mistakes = sorted(self._mistakes, key=lambda mistake: lines.get(mistake[0], 0))[:MOST_MISTAKES]
+        mistakes = sorted(self._mistakes, key=lambda mistake: lines.get(mistake[0], 0))[:MAX_MISTAKES]
         messages = [f"line {lines[path]}: {mistake}" if path in lines else mistake for path, mistake in mistakes]
         if len(messages) == 1:
             return messages[0]
@@ -113,9 +113,9 @@ class Reading:
     def _account(self, entry: Any, path: NodePath, now: datetime) -> FixtureAccount | None:
         title = f"account {int(path[-1]) + 1}"
         if not isinstance(entry, dict):
-            self._note(path, f"{title}: expected the keys {', '.join(OF_AN_ACCOUNT)}")
+            self._note(path, f"{title}: expected the keys {', '.join(ACCOUNT_KEYS)}")
             return None
-        self._refuse_unknown(entry, OF_AN_ACCOUNT, path, title)
+        self._refuse_unknown(entry, ACCOUNT_KEYS, path, title)
         key = entry.get("api_key")
         if isinstance(key, str):
             try:
@@ -232,7 +232,7 @@ class Reading:
 
 def is_id(value: Any) -> TypeGuard[int]:
     """Whether a fixture can give a record this id."""
-    return type(value) is int and 0 < value <= HIGHEST_ID
+    return type(value) is int and 0 < value <= MAX_ID
 
 
 def moment_of(value: Any) -> datetime | None:
@@ -278,9 +278,9 @@ def _content(path: Path, folder: Path) -> bytes:
     if path.exists() and not path.is_file():
         raise ValueError(f'"{path}" is not a regular file')
     with path.open("rb") as file:
-        content = file.read(LONGEST_FILE + 1)
-    if len(content) > LONGEST_FILE:
-        raise ValueError(f'"{path}" is longer than {LONGEST_FILE >> 20} MiB')
+        content = file.read(MAX_FILE_BYTES + 1)
+    if len(content) > MAX_FILE_BYTES:
+        raise ValueError(f'"{path}" is longer than {MAX_FILE_BYTES >> 20} MiB')
     return content
 
 
@@ -293,7 +293,7 @@ def _highest_id(accounts: list[Any], resource: str) -> int:
         if isinstance(records := lists.get(resource), list)
     ]
     ids = [record.get("id") for records in lists for record in records if isinstance(record, dict)]
-    return max((identifier for identifier in ids if type(identifier) is int and identifier <= HIGHEST_ID), default=0)
+    return max((identifier for identifier in ids if type(identifier) is int and identifier <= MAX_ID), default=0)
 
 
 SHIPPED = ("demo", "empty")

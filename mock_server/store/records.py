@@ -69,7 +69,7 @@ class Uploads:
 
 Values = Mapping[str, Any]
 BARE = 1100  # bytes that a record takes besides its values
-LONGEST_JSON = 2000  # bytes
+MAX_JSON_BYTES = 2000  # bytes
 NUMBER = re.compile(r"[0-9]{1,15}")
 
 
@@ -89,7 +89,7 @@ class Record:
 
     def keep(self, cache_key: object, text: str) -> None:
         """Keep the record's JSON, unless it is long, to be used again as long as the mark is the same."""
-        if getsizeof(text) <= LONGEST_JSON:
+        if getsizeof(text) <= MAX_JSON_BYTES:
             object.__setattr__(self, "json", (cache_key, text))
 
 
@@ -101,7 +101,7 @@ class Generated:
     make: Callable[[int], Record]
 
 
-NONE = Generated(range(0), lambda _: NotImplemented)
+NO_RECORDS = Generated(range(0), lambda _: NotImplemented)
 
 
 class Records(dict[int, Record]):

@@ -22,8 +22,11 @@ from mock_server.trial.variations import Choice, Variation, covering, narrowed
 
 DEFAULT = Variation()
 SURVIVED, FAILED, NOT_TRIED = "survived", "failed", "not tried"
-TRIALS, HALF = 10, 0.5  # runs that show how often a client fails by itself, and a share that is too often
-BY_CHANCE, MOST_REPEATS = 0.0001, 13  # how seldom a failure may be chance, and runs until that is so
+DEFAULT_RUNS, MAX_FAILURE_RATE = (
+    10,
+    0.5,
+)  # runs that show how often a client fails by itself, and a share that is too often
+BY_CHANCE, MAX_REPEATS = 0.0001, 13  # how seldom a failure may be chance, and runs until that is so
 UNHEARD = (
     "the client passed, but sent no request to $MOCK_URL, which says where the server is; give the name of the variable"
     " that it reads, such as --env BASE_URL={url}"
@@ -143,13 +146,13 @@ class ClientTest:
         """
         say("your client fails now and then by itself: measuring how often ...")
         last = Result()
-        while run_count < TRIALS:
+        while run_count < DEFAULT_RUNS:
             last = self._run(DEFAULT, "once more: ")
             failed, run_count = failed + bool(last.failure), run_count + 1
-        if failed / run_count > HALF:
+        if failed / run_count > MAX_FAILURE_RATE:
             raise OwnFailureError(f"failed in {failed} of {run_count} runs", last.output)
         self.flaky = f"A run that failed passed once more; with default choices, {failed} of {run_count} runs fail."
-        self._repeats = min(MOST_REPEATS, math.ceil(math.log(BY_CHANCE) / math.log(max(failed, 1) / run_count)))
+        self._repeats = min(MAX_REPEATS, math.ceil(math.log(BY_CHANCE) / math.log(max(failed, 1) / run_count)))
         self._results, self.entries = {DEFAULT: self._runs.first}, {}
 
     def _vary_choices(self, names: Collection[str], strength: int) -> None:

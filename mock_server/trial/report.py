@@ -16,7 +16,7 @@ from mock_server.trial.runs import ENDLESS
 RESULTS, JUNIT, SUMMARY = "results.json", "junit.xml", "summary.md"
 RELIES, INTERRUPTED, UNDECIDED, BY_ITSELF = 1, 2, 6, 7  # exit statuses
 SIGNS = {0: "\N{WHITE HEAVY CHECK MARK}", RELIES: "\N{CROSS MARK}", BY_ITSELF: "\N{CROSS MARK}"}
-LISTED, LONGEST_LINE = 20, 160  # lines of what a client printed, and characters
+LINES_SHOWN, MAX_LINE_LENGTH = 20, 160  # lines of what a client printed, and characters
 BY_YOU = "by you"
 TITLES = {OPEN: "choices", TROUBLE: "kinds of trouble", BROKEN: "defects"}
 Document = dict[str, Any]
@@ -85,7 +85,7 @@ def text(results: Document) -> str:
     """A verdict for people."""
     rows = list(_rows(results))
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
-    lines = [*results["output"].splitlines()[-LISTED:]]
+    lines = [*results["output"].splitlines()[-LINES_SHOWN:]]
     for *row, location, details in rows:
         cells = [f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)]
         lines.append("  ".join([*cells, location]).rstrip())
@@ -131,7 +131,7 @@ def _details(entry: Entry) -> str:
     """The last line that the client printed, and why it failed if that is not its exit status."""
     lines = [line.strip() for line in entry["output"].splitlines() if line.strip()]
     whys = [finding["what"] for finding in entry["findings"] if entry["kind"] == OPEN and ENDLESS in finding["what"]]
-    return "\n".join([*whys, *(f"it said: {line[:LONGEST_LINE]}" for line in lines[-1:])])
+    return "\n".join([*whys, *(f"it said: {line[:MAX_LINE_LENGTH]}" for line in lines[-1:])])
 
 
 def _failing_value(entry: Entry) -> str:

@@ -23,9 +23,9 @@ from mock_server.trial.variations import Variation
 
 URLS, KEY = ("MOCK_URL", "MOCK", "API_BASE_URL"), "API_KEY"
 ENDLESS = "did not end"
-MOST_ENTRIES, MOST_OUTPUT = 10_000, 2000  # requests, and characters at the end of the output
+MAX_ENTRIES, MAX_OUTPUT = 10_000, 2000  # requests, and characters at the end of the output
 SECONDS_TO_END, SECONDS_BETWEEN_LOOKS = 3.0, 0.02
-LEAST_SECONDS, TIMES_AS_LONG = 60.0, 5.0  # that a run may take, beside the first one
+MIN_SECONDS, TIMES_AS_LONG = 60.0, 5.0  # that a run may take, beside the first one
 
 
 @dataclass(frozen=True)
@@ -81,12 +81,12 @@ class Runs:
         kind, first = KINDS.get(variation.trouble), self.first
         trouble = Disturbance(kind, self.operations, first.count)
         tap = Tap(self.operations, lambda environ: trouble.before(server.running, environ))
-        changed: dict[str, Any] = {"defects": (variation.defect,) if variation.defect else (), "journal": MOST_ENTRIES}
+        changed: dict[str, Any] = {"defects": (variation.defect,) if variation.defect else (), "journal": MAX_ENTRIES}
         changed["choices"] = {**self._settings["choices"], **dict(variation.choices)}
         changed["conditions"] = {**self._settings["conditions"], **(kind.conditions if kind else {})}
         with MockServer(**{**self._settings, **changed}, around=tap.attach) as server:
             started = time.monotonic()
-            limit = LEAST_SECONDS + TIMES_AS_LONG * first.seconds + first.count if first.count else None
+            limit = MIN_SECONDS + TIMES_AS_LONG * first.seconds + first.count if first.count else None
             failure, output = self._client(server, variation, limit)
             seconds = time.monotonic() - started
         entries = server.running.journal.find()
@@ -142,7 +142,7 @@ class Command:
             finally:
                 self._end(process)
             size = output.tell()
-            output.seek(max(0, size - MOST_OUTPUT))
+            output.seek(max(0, size - MAX_OUTPUT))
             return failure, output.read().decode("utf-8", "replace")
 
     def stop(self) -> None:

@@ -17,8 +17,8 @@ from mock_server.http.gateway import WsgiSite, call_wsgi
 from mock_server.settings import Settings
 
 METHODS = {"list": "GET", "create": "POST", "read": "GET", "update": "POST", "delete": "DELETE"}
-MOST_OF_A_KIND, MOST_BYTES, LEAST_BYTES = 200, 64 * 2**20, 1000  # requests that are kept, with their bodies
-OF_ONE_REQUEST = (KEY, REFUSAL, "wsgi.input")
+MAX_PER_KIND, MAX_BYTES, MIN_BYTES = 200, 64 * 2**20, 1000  # requests that are kept, with their bodies
+REQUEST_KEYS = (KEY, REFUSAL, "wsgi.input")
 
 
 @dataclass(frozen=True)
@@ -110,14 +110,14 @@ class Tap:
         if not is_control or environ["REQUEST_METHOD"] != "GET":
             body = environ["wsgi.input"].read()
             environ["wsgi.input"] = BytesIO(body)
-            self._keep({name: value for name, value in environ.items() if name not in OF_ONE_REQUEST}, body, is_control)
+            self._keep({name: value for name, value in environ.items() if name not in REQUEST_KEYS}, body, is_control)
         return self._wsgi_site(environ, start_response)
 
     def _keep(self, environ: WSGIEnvironment, body: bytes, is_control: bool) -> None:  # noqa: FBT001 - as in Request
         """Keep a request, unless many like it are kept, so that rare ones always have room."""
-        path, size = environ["PATH_INFO"], LEAST_BYTES + len(body)
+        path, size = environ["PATH_INFO"], MIN_BYTES + len(body)
         kind = str(self._operations.operation_of(environ["REQUEST_METHOD"], path) or path)
-        if self._kinds[kind] < MOST_OF_A_KIND and self._bytes + size <= MOST_BYTES:
+        if self._kinds[kind] < MAX_PER_KIND and self._bytes + size <= MAX_BYTES:
             self.requests.append(Request(environ, body, is_control))
             self._kinds[kind] += 1
             self._bytes += size

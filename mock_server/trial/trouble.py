@@ -20,7 +20,7 @@ from mock_server.store.protocols import Collection
 from mock_server.trial.traffic import Operation, Operations
 
 LIMITED = 0.9  # seconds for which a 429 is repeated; a client that waits for one comes late enough
-MOST_TRIES = 5  # of the same request, while it is refused
+MAX_TRIES = 5  # of the same request, while it is refused
 CALLS_ON = "client.calls-on-after-429"
 CHANGED = "https://changed-by-somebody-else.example.com/"  # a text, and a URL where one is wanted
 
@@ -70,7 +70,7 @@ def _repeats(entries: Sequence[Entry], *_: object) -> Iterator[Finding]:
     """Requests that were repeated, though they were refused each time."""
     refusal_counts = Counter((entry.account, _request_line(entry)) for entry in entries if entry.forced)
     for (_account, request), count in refusal_counts.items():
-        if count > MOST_TRIES:
+        if count > MAX_TRIES:
             yield f"sent again while it was refused, {_times(count - 1)}", _line(request)
 
 

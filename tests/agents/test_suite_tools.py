@@ -237,5 +237,5 @@ def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyP
 
 def test_every_option_of_a_run_is_either_one_of_the_tools_or_of_the_command() -> None:
     own = {option.name for option in cli.COMMANDS["mcp"][1]}
-    assert {option.name for option in cli.RUN} == (own - {"base_url"}) | cli.OF_TOOLS | cli.OF_SCREENS
+    assert {option.name for option in cli.RUN} == (own - {"base_url"}) | cli.MCP_OPTIONS | cli.SCREEN_OPTIONS
     assert (ROOT / "docs/agents.md").exists()

@@ -21,7 +21,7 @@ from playwright.sync_api import Browser, Page, expect
 from wire import ALPINE, HARBOUR, Client, over_network
 
 from mock_server import MockServer
-from mock_server.journal.journal import LONGEST_TEXT
+from mock_server.journal.journal import MAX_TEXT_LENGTH
 
 pytestmark = pytest.mark.slow
 
@@ -298,7 +298,7 @@ def test_defects_and_open_points_are_searched(page: Page) -> None:
 def test_json_that_was_cut_off_is_laid_out_too(page: Page) -> None:
     rows = [{"id": number, "name": 'a "b", {c}'} for number in range(100)]
     whole = json.dumps({"data": rows, "empty": ""})
-    cut = whole[:LONGEST_TEXT]
+    cut = whole[:MAX_TEXT_LENGTH]
     page.goto("/_mock/console/journal")
     indented = "async (text) => (await import('/_mock/static/entry.js')).indented(text)"
     shown = page.evaluate(indented, cut)

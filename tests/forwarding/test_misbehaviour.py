@@ -22,7 +22,7 @@ from wire import PNG
 from mock_server import MockServer
 from mock_server.errors import SettingsError
 from mock_server.forwarding import passage
-from mock_server.forwarding.upstream import MOST_UPLOADS
+from mock_server.forwarding.upstream import MAX_UPLOADS
 from mock_server.http import messages
 from mock_server.settings import Deployment, Settings
 
@@ -172,7 +172,7 @@ def test_what_follows_an_answer_is_not_taken_for_another() -> None:
 
 
 def test_an_answer_without_an_end_is_passed_on_within_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passage, "MOST_PASSED", 5 << 20)
+    monkeypatch.setattr(passage, "MAX_ANSWER_BYTES", 5 << 20)
     endless = after(HEAD + b"\r\n", again(b"x" * 65_536))
     with Upstream(endless) as up, in_front(up.url) as server:
         came = list[int]()
@@ -253,13 +253,13 @@ class TestClients:
                 conn.sendall(
                     b"POST /api/projects HTTP/1.1\r\nHost: a\r\nContent-Length: 900000\r\n\r\n" + b"x" * 70_000
                 )
-            wait_for(lambda: len(up.requests) == MOST_UPLOADS)
+            wait_for(lambda: len(up.requests) == MAX_UPLOADS)
             assert requests.get(f"{server.base_url}/api/domains/1", timeout=60).ok
-            assert len(up.requests) == MOST_UPLOADS + 1
+            assert len(up.requests) == MAX_UPLOADS + 1
 
     def test_a_client_that_reads_too_slowly_loses_the_answer(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(messages, "SECONDS_FOR_A_BODY", 0.3)
-        monkeypatch.setattr(messages, "LEAST_RATE", 10**9)
+        monkeypatch.setattr(messages, "MIN_BYTES_PER_SECOND", 10**9)
         with (
             Upstream(after(HEAD + b"\r\n", again(b"x" * 65_536))) as up,
             in_front(up.url) as server,
@@ -299,7 +299,7 @@ class TestClients:
 
 
 def test_the_bound_of_an_answer_is_a_gibibyte() -> None:
-    assert passage.MOST_PASSED == 2**30
+    assert passage.MAX_ANSWER_BYTES == 2**30
 
 
 def test_an_upload_is_whole_though_the_answer_begins_before_its_end() -> None:

@@ -196,7 +196,7 @@ def test_a_recording_shows_what_there_was_and_not_whose_it_was(sightings: Fixtur
 
 
 def test_a_recording_is_bounded_in_bytes_and_private(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("mock_server.forwarding.sightings.MOST_BYTES", 3000)
+    monkeypatch.setattr("mock_server.forwarding.sightings.MAX_BYTES", 3000)
     made = FixtureRecording(shipped_contract(), "")
     for number in (*range(1, 9), 1, 2):
         body = json.dumps({"data": {"id": number, "name": "n" * 900}}).encode()

@@ -133,7 +133,7 @@ def test_a_host_is_registered_once_in_an_account_and_free_again_when_deleted(acc
 
 @SHARED
 def test_an_account_holds_so_much_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mock_server.store.accounts.MOST_OF_ONE", 2 * 2**20)
+    monkeypatch.setattr("mock_server.store.accounts.MAX_ACCOUNT_BYTES", 2 * 2**20)
     client = Client(in_process(mock()))
     text = "x" * (9 * 10**5)
     made = [client.post("/api/projects", {"name": f"Page {number}", "custom_css": text}) for number in range(3)]
@@ -159,7 +159,7 @@ def test_resets_keep_within_the_bound_of_sandboxes() -> None:
 
 @SHARED
 def test_the_least_recently_used_sandboxes_go_when_all_take_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mock_server.store.accounts.MOST_OF_ALL", 300_000)
+    monkeypatch.setattr("mock_server.store.accounts.MAX_TOTAL_BYTES", 300_000)
     send = in_process(mock())
     for number in range(3):
         Client(send, f"sandbox-{number}").create("/api/projects", PAGE)
@@ -169,7 +169,7 @@ def test_the_least_recently_used_sandboxes_go_when_all_take_too_much(monkeypatch
 
 @SHARED
 def test_where_nobody_gives_way_a_write_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mock_server.store.accounts.MOST_OF_ALL", 250_000)
+    monkeypatch.setattr("mock_server.store.accounts.MAX_TOTAL_BYTES", 250_000)
     send = in_process(mock())
     made = [Client(send).post("/api/projects", PAGE).status for _ in range(3)]
     assert made == [201, 201, 413]
@@ -203,7 +203,7 @@ def test_sandboxes_share_their_records_until_they_write() -> None:
 @SHARED
 def test_copies_of_many_records_count_for_sandboxes_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("mock_server.store.collection", "mock_server.shared.collection"):
-        monkeypatch.setattr(f"{module}.PLACE", 2**20)
+        monkeypatch.setattr(f"{module}.BYTES_PER_RECORD", 2**20)
     app = mock(records=30)
     made = [
         Client(in_process(app), key).post("/api/domains", {"host": "x.example.com"}) for key in (HARBOUR, "sandbox-a")

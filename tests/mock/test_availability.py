@@ -134,7 +134,7 @@ def test_nobody_fills_the_memory_with_what_is_kept(mock: Mock, attack: Callable[
 
 
 def test_idle_connections_end_and_there_are_never_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mock_server.server.MOST_CONNECTIONS", 8)
+    monkeypatch.setattr("mock_server.server.MAX_CONNECTIONS", 8)
     monkeypatch.setattr("mock_server.server.IDLE.header_read_timeout", 300)
     with MockServer() as server, ExitStack() as stack:
         host, _, port = server.origin.removeprefix("http://").rpartition(":")
@@ -161,7 +161,9 @@ def test_a_body_that_drips_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_body_that_stalls_is_given_up_however_much_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mock_server.http.messages.SECONDS_FOR_A_BODY", 0.3)
-    monkeypatch.setattr("mock_server.http.messages.LEAST_RATE", 100)  # the next may be as late as 3,000 s by the rate
+    monkeypatch.setattr(
+        "mock_server.http.messages.MIN_BYTES_PER_SECOND", 100
+    )  # the next may be as late as 3,000 s by the rate
     with MockServer() as server, connected(server) as connection:
         head = hostile.head("POST", "/api/projects", HARBOUR, **FORM, Content_Length="500000")
         connection.sendall(head + b"x" * 300_000)
@@ -214,7 +216,7 @@ def test_a_long_preference_is_refused_before_it_is_read(server: MockServer) -> N
 
 
 def test_too_many_long_bodies_at_a_time_are_refused_and_short_ones_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mock_server.http.gateway.MOST_LARGE", 300_000)
+    monkeypatch.setattr("mock_server.http.gateway.MAX_LARGE_BYTES", 300_000)
     monkeypatch.setattr("mock_server.http.messages.SECONDS_FOR_A_BODY", 3)
     long = hostile.form(b"x" * 200_000)
     with MockServer() as server, connected(server) as connection:
@@ -241,7 +243,7 @@ def test_too_many_long_bodies_at_a_time_are_refused_and_short_ones_are_not(monke
 
 
 def test_long_bodies_at_a_time_wait_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mock_server.http.gateway.MOST_LARGE", 300_000)
+    monkeypatch.setattr("mock_server.http.gateway.MAX_LARGE_BYTES", 300_000)
     long = hostile.form(b"x" * 200_000)
     with MockServer() as server, ThreadPoolExecutor(8) as pool:
 
@@ -253,7 +255,7 @@ def test_long_bodies_at_a_time_wait_for_each_other(monkeypatch: pytest.MonkeyPat
 
 
 def test_answers_wait_in_bounded_number(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr("mock_server.http.gateway.MOST_DELAYED", 2)
+    monkeypatch.setattr("mock_server.http.gateway.MAX_DELAYED", 2)
     asks = hostile.head("GET", "/api/domains/1", HARBOUR, Prefer="delay=30")
     with MockServer() as server, connected(server) as first, connected(server) as second:
         first.sendall(asks)

@@ -223,7 +223,7 @@ def test_a_wrong_token_is_logged_and_answered_late(caplog: pytest.LogCaptureFixt
 
 
 def test_a_wrong_token_is_answered_late_however_many_answers_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mock_server.http.gateway.MOST_DELAYED", 0)
+    monkeypatch.setattr("mock_server.http.gateway.MAX_DELAYED", 0)
     monkeypatch.setattr("mock_server.control.plane.SECONDS_FOR_A_WRONG_TOKEN", 0.2)
     with MockServer(control_token=TOKEN) as server:
         began = time.monotonic()

@@ -14,7 +14,7 @@ from wire import HARBOUR, PNG, Client, over_network
 
 from mock_server import MockServer
 from mock_server.http.masking import UNREADABLE, masked_answer, masked_whole
-from mock_server.journal.journal import LONGEST_TEXT, Count, Entry, Journal, Remark
+from mock_server.journal.journal import MAX_TEXT_LENGTH, Count, Entry, Journal, Remark
 
 SHARED = pytest.mark.usefixtures("store")  # for what a store in Redis does in code of its own
 
@@ -135,11 +135,11 @@ def test_a_clients_own_key_is_found_however_it_is_written(
     in_json = "".join(f"\\u00{ord(letter):02X}" for letter in key)
     forms = [quote(key, safe=""), in_hex, in_hex.upper(), f"{in_hex[:12]}{quote(key[4:], safe='')}"]
     headers = {"Authorization": f"Bearer {key}"}
-    for form in (*forms, "x" * (LONGEST_TEXT - 5) + quote(key, safe="")):
+    for form in (*forms, "x" * (MAX_TEXT_LENGTH - 5) + quote(key, safe="")):
         ask(server, "GET", f"/api/domains/{form}?x={form}", headers=headers | {"Referer": f"http://a/?x={form}"})
-    for body in (json.dumps({"x": key}), f'{{"x": "{in_json}"}}', json.dumps("x" * (LONGEST_TEXT - 5) + key)):
+    for body in (json.dumps({"x": key}), f'{{"x": "{in_json}"}}', json.dumps("x" * (MAX_TEXT_LENGTH - 5) + key)):
         ask(server, "POST", "/api/domains", data=body, headers=headers | {"Content-Type": "application/json"})
-    ask(server, "POST", "/api/domains", data={"host": "x" * (LONGEST_TEXT - 5) + key, key: "x"}, headers=headers)
+    ask(server, "POST", "/api/domains", data={"host": "x" * (MAX_TEXT_LENGTH - 5) + key, key: "x"}, headers=headers)
     shown = json.dumps(journal(server)) + caplog.text
     assert len(journal(server)) == 9
     for form in (key, json.dumps(key)[1:-1], *forms, in_json, key[:5] if "%" in key or "kkk" in key else key[:7]):
@@ -175,14 +175,14 @@ def test_a_body_that_cannot_be_decompressed_is_not_shown(
     [
         json.dumps({"token": "a-secret", "more": "x" * 70_000}),
         '{"data": {"token": "a-secret"}, "data": 1}',
-        '{"more": "' + "x" * (LONGEST_TEXT - 30) + '", "token": "a-secret" ' + "x" * 70_000,
+        '{"more": "' + "x" * (MAX_TEXT_LENGTH - 30) + '", "token": "a-secret" ' + "x" * 70_000,
     ],
     ids=["long", "twice", "cut off in its value"],
 )
 def test_a_secret_in_json_that_cannot_be_read_whole_is_masked(server: MockServer, body: str) -> None:
     ask(server, "POST", "/api/domains", data=body, headers={"Content-Type": "application/json"})
     assert len(journal(server)) == 1
-    for shown in (json.dumps(journal(server)), masked_answer(body, LONGEST_TEXT), masked_whole(body)):
+    for shown in (json.dumps(journal(server)), masked_answer(body, MAX_TEXT_LENGTH), masked_whole(body)):
         assert "a-sec" not in shown
 
 

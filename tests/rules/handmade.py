@@ -12,7 +12,7 @@ from typing import Any
 from golden_findings import FINDINGS
 
 from contract_tests.evidence import Evidence, Listing
-from contract_tests.exchange import OWN, Exchange, Expect, FormValue, Request
+from contract_tests.exchange import OWN_KEY, Exchange, Expect, FormValue, Request
 from contract_tests.multipart import USUAL, FormStyle
 from contract_tests.observation import NotApplicable, Satisfied, Violation
 from contract_tests.verdicts import observe
@@ -60,7 +60,7 @@ def answer(  # noqa: PLR0913 - whatever an exchange may have
     raw: bytes | None = None,
     identifier: int | None = None,
     expects: Expect = Expect.SUCCESS,
-    identity: str = OWN,
+    identity: str = OWN_KEY,
     path: str = "",
     redirects: tuple[tuple[int, str], ...] = (),
     attempts: tuple[int | None, ...] = (),

@@ -9,7 +9,7 @@ from handmade import D, answer, deleted, listing, made, page, read, record, rows
 
 from contract_tests.evidence import AccessAttempt, Evidence
 from contract_tests.exchange import OTHER, Exchange, Expect
-from contract_tests.target.identities import NOBODY, WRONG
+from contract_tests.target.identities import NOBODY, WRONG_KEY
 
 MINE = record(D, 7, host="ct1x-1z.example.com")
 THERE = page([record(D, 1), MINE])
@@ -83,17 +83,17 @@ def test_a_record_that_only_resembles_one_of_the_accounts_may_be_shown(other: di
 def test_several_attempts_are_judged_each_on_its_own() -> None:
     shown, empty, silent = sent("list", listed(MINE), status=200), sent("list"), sent("list", status=None)
     evidence = tried("list", empty)
-    evidence.access_attempts += [AccessAttempt(WRONG, shown, ""), AccessAttempt(WRONG, silent, "")]
+    evidence.access_attempts += [AccessAttempt(WRONG_KEY, shown, ""), AccessAttempt(WRONG_KEY, silent, "")]
     assert said("accounts.strangers-see-no-list", evidence) == "SVS"
     unseen = tried("list", silent, earlier=())
-    unseen.access_attempts.append(AccessAttempt(WRONG, sent("list", {"x": "ct1x-1z"}, status=403), ""))
+    unseen.access_attempts.append(AccessAttempt(WRONG_KEY, sent("list", {"x": "ct1x-1z"}, status=403), ""))
     assert said("accounts.strangers-see-no-list", unseen) == "UV"
     created = tried("create", sent("create"), marker="ct9-4z")
-    created.access_attempts.append(AccessAttempt(WRONG, sent("create"), "ct9-5z", after=GONE))
+    created.access_attempts.append(AccessAttempt(WRONG_KEY, sent("create"), "ct9-5z", after=GONE))
     assert said("accounts.strangers-create-nothing", created) == "US"
     updated = tried("update", sent("update"), marker="ct9-4z")
     renamed = read(MINE | {"host": "ct9-5z.example.com"})
-    updated.access_attempts.append(AccessAttempt(WRONG, sent("update"), "ct9-5z.example.com", MINE, renamed))
+    updated.access_attempts.append(AccessAttempt(WRONG_KEY, sent("update"), "ct9-5z.example.com", MINE, renamed))
     assert said("accounts.strangers-update-nothing", updated) == "UV"
 
 
@@ -101,7 +101,7 @@ def test_a_change_with_a_known_name_is_held_against_its_author_alone() -> None:
     now = MINE | {"host": "ct9-5z.example.com", "custom_index_url": "https://b"}
     evidence = tried("update", sent("update"), marker="ct9-4z.example.com", read=read(now))
     seen = evidence.access_attempts[0].read
-    evidence.access_attempts.append(AccessAttempt(WRONG, sent("update"), "ct9-5z.example.com", MINE, seen))
+    evidence.access_attempts.append(AccessAttempt(WRONG_KEY, sent("update"), "ct9-5z.example.com", MINE, seen))
     assert said("accounts.strangers-update-nothing", evidence) == "SV"
 
 
@@ -208,8 +208,8 @@ MISSED = answer("read", status=404, identifier=7)
     [
         (attempts((NOBODY, 401), read_then=read(MINE), after=AFTER), "S"),
         (attempts((NOBODY, 401), read_then=MISSED, after=GONE), "V"),
-        (attempts((NOBODY, 401), (WRONG, 204), read_then=MISSED, after=GONE), "UV"),
-        (attempts((NOBODY, 401), (WRONG, 401), read_then=MISSED, after=GONE), "VV"),
+        (attempts((NOBODY, 401), (WRONG_KEY, 204), read_then=MISSED, after=GONE), "UV"),
+        (attempts((NOBODY, 401), (WRONG_KEY, 401), read_then=MISSED, after=GONE), "VV"),
         (attempts((NOBODY, 401), read_then=MISSED, after=AFTER), "U"),
         (attempts((NOBODY, 401), read_then=read(MINE), after=GONE), "U"),  # a list may be cut short
         (attempts((NOBODY, 401), read_then=answer("read", status=500, identifier=7), after=GONE), "U"),

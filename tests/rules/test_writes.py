@@ -20,7 +20,7 @@ from contract_tests.evidence import (
     Split,
 )
 from contract_tests.exchange import Exchange, Expect, FormValue
-from contract_tests.multipart import NOTHING_CHOSEN, SHAPES, STREAMED, UNUSUAL, FormStyle
+from contract_tests.multipart import FORM_STYLES, NOTHING_CHOSEN, STREAMED, UNUSUAL, FormStyle
 from link_management_contract import Resource
 
 OPEN, REFUSAL = Expect.OPEN, Expect.REFUSAL
@@ -61,6 +61,7 @@ def updated(
 
 # ---- operations
 
+STYLE = FORM_STYLES[0]
 ACCEPTED = [
     (answer("list", {"data": []}), "S"),
     (answer("list", {"data": []}, status=299), "S"),
@@ -405,7 +406,7 @@ def test_a_form_that_another_client_writes_is_understood() -> None:
         updated(S, {"name": "a"}, {"name": "a"}),
     )
 
-    def shaped(name: str, shape: Any = SHAPES[0], status: int = 200) -> str:
+    def shaped(name: str, shape: Any = STYLE, status: int = 200) -> str:
         exchange = answer("update", {"data": {"id": 7}}, S, form=form, identifier=7, status=status, shape=shape)
         usual.shaped = [Change(exchange, form, record(S, 7), read(record(S, 7, name=name), S))]
         return said(rule, usual, S)
@@ -450,7 +451,7 @@ def test_a_create_that_another_client_writes_is_understood() -> None:
     rule, form = "forms.client-shapes-are-understood", {"name": "ct1x-1z"}
     for status, name, expected in ((201, "ct1x-1z", "S"), (201, "other", "V"), (415, "", "V")):
         evidence = created(S, {"name": "a"}, {"name": "a"})
-        exchange = answer("create", {"data": {"id": 8}}, S, form=form, status=status, shape=SHAPES[0])
+        exchange = answer("create", {"data": {"id": 8}}, S, form=form, status=status, shape=STYLE)
         evidence.shaped = [Creation(exchange, form, frozenset(), 8, read(record(S, 8, name=name), S))]
         assert said(rule, evidence, S) == expected
         evidence.creations.clear()
@@ -740,7 +741,7 @@ ODD = [
     ("odd-ids-do-not-fail", answer("read", status=500, expects=OPEN, attempts=TWICE, identifier=9), "V"),
     ("odd-ids-do-not-fail", answer("list", status=400, expects=OPEN), ""),
     ("odd-text-does-not-fail", answer("create", status=500, expects=OPEN, attempts=TWICE, form={"host": "<"}), "V"),
-    ("odd-text-does-not-fail", answer("create", status=400, expects=OPEN, form={"host": "<"}, shape=SHAPES[0]), ""),
+    ("odd-text-does-not-fail", answer("create", status=400, expects=OPEN, form={"host": "<"}, shape=STYLE), ""),
     ("odd-forms-do-not-fail", answer("create", status=500, expects=OPEN, attempts=TWICE), "V"),
     ("odd-forms-do-not-fail", answer("create", status=400, expects=OPEN), "S"),
     ("odd-forms-do-not-fail", answer("create", status=400, expects=OPEN, form={"host": "<"}), ""),

@@ -251,7 +251,7 @@ def test_bounds_hold_for_all_processes_together(
     one.snapshots["one"] = "now: 2024-01-01 00:00:00"
     account = other.service.accounts.get(HARBOUR)
     assert account
-    monkeypatch.setattr("mock_server.store.accounts.MOST_OF_ONE", 2000)
+    monkeypatch.setattr("mock_server.store.accounts.MAX_ACCOUNT_BYTES", 2000)
     add = partial(account.collections["domains"].add, lambda number: {"host": f"{number}.com"}, datetime.now)
     add()
     before = account.collections["domains"].total

@@ -14,7 +14,7 @@ from werkzeug.wrappers import Response
 
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import Request
-from contract_tests.observation import EVERY, Chapters
+from contract_tests.observation import NEEDS_ALL, Chapters
 from contract_tests.run import Options, Run, Visits
 from contract_tests.survey.visit import ExtraSteps
 from contract_tests.survey.visitor import Visitor
@@ -100,7 +100,7 @@ def visited(  # noqa: PLR0913, PLR0917 - what a run may be given
     settings: Settings | None = None,
     explore: Explore = survey_alone,
     limits: Limits | None = None,
-    chapters: Chapters = EVERY,
+    chapters: Chapters = NEEDS_ALL,
     explore_until: Rule | None = None,
 ) -> tuple[Visits, FaultyTarget]:
     """Visit one resource as a run does: once and, where it is needed, again."""

@@ -10,8 +10,8 @@ from faulty import BASE_URL, CONTRACT, Explore, honest, looks, survey_alone, ver
 
 from contract_tests.evidence import Evidence
 from contract_tests.exploration import Exploration
-from contract_tests.observation import CONTROL, EVERY, Chapter, Chapters
-from contract_tests.proof import CROWDED, ENOUGH, RECORDS
+from contract_tests.observation import NEEDS_ALL, NEEDS_CONTROL, Chapter, Chapters
+from contract_tests.proof import PARALLEL_RULE, RECORDS, STARTING_RECORDS
 from contract_tests.run import needed
 from contract_tests.verdicts import VIOLATED, Verdict, judge
 from mock_server import Settings
@@ -20,9 +20,9 @@ from mock_server.defects import DEFECTS
 NAMES = [
     name
     for name, defect in DEFECTS.items()
-    if CONTRACT.rules[defect.rule].decided_by != "round" and defect.rule != CROWDED
+    if CONTRACT.rules[defect.rule].decided_by != "round" and defect.rule != PARALLEL_RULE
 ]
-NEVER_ON_AN_HONEST_SERVER = {"operations.reads-redirected-within-host", CROWDED}  # as one thread visits it
+NEVER_ON_AN_HONEST_SERVER = {"operations.reads-redirected-within-host", PARALLEL_RULE}  # as one thread visits it
 EXPLORED = """
     another-scheme-lists any-type-is-stored chat-alone-is-refused create-answers-the-id-of-the-same-name
     create-does-not-know-quoted-boundaries creates-are-done-and-fail far-page-shows-the-first key-as-a-parameter-reads
@@ -42,7 +42,7 @@ EXPLORED = """
 
 CHAPTERS = {
     "+".join(chapter.name for chapter in Chapter if chapter in chapters): chapters
-    for chapters in (needed([CONTRACT.rules[DEFECTS[name].rule]]) - CONTROL for name in NAMES)
+    for chapters in (needed([CONTRACT.rules[DEFECTS[name].rule]]) - NEEDS_CONTROL for name in NAMES)
 }
 
 
@@ -74,7 +74,7 @@ def trial(name: str) -> tuple[str, Settings, int]:
     """A resource, a server with a defect and a seed: others for each, so that all together meet many choices."""
     seed = crc32(name.encode()) % 1000
     resources = DEFECTS[name].resources or CONTRACT.rules[DEFECTS[name].rule].resources
-    records = max(ENOUGH, RECORDS[seed % len(RECORDS)])
+    records = max(STARTING_RECORDS, RECORDS[seed % len(RECORDS)])
     settings = Settings(fixture="empty", records=records, grease=seed or None, defects=(name,))
     return resources[seed % len(resources)], settings, seed
 
@@ -83,7 +83,7 @@ def assert_fails(name: str) -> None:
     """The rule that a defect breaks fails, and no other than those that it implies, in the chapters that it needs."""
     defect, (resource, settings, seed) = DEFECTS[name], trial(name)
     rule, is_explored = CONTRACT.rules[defect.rule], name in EXPLORED
-    chapters = EVERY if is_explored else needed([rule]) - CONTROL
+    chapters = NEEDS_ALL if is_explored else needed([rule]) - NEEDS_CONTROL
     explore: Explore = Exploration(CONTRACT, 170, seed) if is_explored else survey_alone
     visits, _ = visited(honest, resource, settings, explore, chapters=chapters, explore_until=rule)
     results = {result.rule.id: result for result in visits.results}

@@ -9,7 +9,7 @@ from faulty import CONTRACT, OWNER, D, N, S, is_owner, listed, looks, verdicts, 
 from werkzeug.wrappers import Response
 
 from contract_tests.exploration import Exploration
-from contract_tests.observation import CONTROL
+from contract_tests.observation import NEEDS_CONTROL
 from contract_tests.run import needed
 from contract_tests.survey import visitor as waiting
 from contract_tests.verdicts import Verdict
@@ -115,7 +115,7 @@ def test_a_fault_that_shows_in_few_places_fails_by_the_rules_name(
     if rule == "lifecycle.update-keeps-datetime":
         monkeypatch.setattr(waiting, "SETTLING", 1.1)
     broken = CONTRACT.rules[rule]
-    chapters = needed([broken]) - CONTROL
+    chapters = needed([broken]) - NEEDS_CONTROL
     visits, _ = visited(fault, resource, FULL, EXPLORE, chapters=chapters, explore_until=broken)
     assert {result.rule.id: result.verdict for result in visits.results}[rule] is Verdict.FAIL
 

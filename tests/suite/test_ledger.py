@@ -13,8 +13,8 @@ from werkzeug.test import Client
 from werkzeug.wrappers import Response
 
 from contract_tests.errors import UsageError
-from contract_tests.exchange import OTHER, OWN, Request
-from contract_tests.observation import CHANGED, GONE, MADE, Chapter
+from contract_tests.exchange import OTHER, OWN_KEY, Request
+from contract_tests.observation import NEEDS_CREATES, NEEDS_DELETES, NEEDS_UPDATES, Chapter
 from contract_tests.survey.cleanup import clean_up
 from contract_tests.survey.probes import probes
 from contract_tests.survey.visit import visit
@@ -145,7 +145,7 @@ def test_nobody_elses_key_writes_where_it_may_find_a_record_of_its_own(
 @pytest.mark.parametrize("defect", ["create-makes-two", "update-adds-a-record"])
 def test_what_one_write_has_made_twice_is_removed_too(no_pauses: None, defect: str) -> None:
     settings = Settings(fixture="empty", records=40, defects=(defect,))
-    _, target = visited(honest, "domains", settings, chapters=CHANGED)
+    _, target = visited(honest, "domains", settings, chapters=NEEDS_UPDATES)
     assert contents(target.wsgi)["domains"] == contents(Client(create_app(settings)))["domains"]
 
 
@@ -166,7 +166,7 @@ def test_an_id_that_was_given_to_somebody_else_meanwhile_is_left_alone(no_pauses
 
 def test_nameless_records_that_a_server_made_though_it_refused_them_are_told_of(no_pauses: None) -> None:
     settings = Settings(fixture="empty", records=40, defects=("splash-page-without-name-is-refused-and-made",))
-    _, target = visited(honest, "splash-pages", settings, chapters=MADE | {Chapter.OMITTING})
+    _, target = visited(honest, "splash-pages", settings, chapters=NEEDS_CREATES | {Chapter.OMITTING})
     more = {row["id"] for row in contents(target.wsgi)["splash-pages"]} - set(range(1, 41))
     assert more
     assert {entry.identifier for entry in target.ledger.left} == more
@@ -226,9 +226,9 @@ def test_a_server_that_tells_nothing_of_an_id_that_is_gone_has_nothing_left(
         return Response(b"{}", status) if call.operation == "read" and answer.status_code == 404 else answer
 
     settings = Settings(fixture="empty", records=records)
-    _, target = visited(hides, "domains", settings, chapters=GONE | {Chapter.ACCESS})
+    _, target = visited(hides, "domains", settings, chapters=NEEDS_DELETES | {Chapter.ACCESS})
     made = [entry for entry in target.ledger.entries if entry.identifier is not None]
-    assert {entry.owner for entry in made} == {OWN, OTHER}
+    assert {entry.owner for entry in made} == {OWN_KEY, OTHER}
     left = [str(entry) for entry in target.ledger.left]
     assert left == [] or (status == 500 and records > 1000)  # then neither read nor list can tell
 

@@ -9,7 +9,7 @@ import pytest
 from faulty import BASE_URL, CONTRACT, visited
 from werkzeug.wrappers import Response
 
-from contract_tests.exchange import OTHER, OWN, Exchange, Request
+from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Request
 from contract_tests.masking import Masking
 from contract_tests.reports.results import as_dict
 from contract_tests.verdicts import Outcome
@@ -55,7 +55,7 @@ def exchange(body: Any, status: int = 200, **headers: str) -> Exchange:
     ],
 )
 def test_somebody_elses_record_keeps_its_shape_alone(body: Any, expected: Any) -> None:
-    masked = Masking.of({}, [("notification-handlers", OWN, 13), ("notification-handlers", OTHER, 12)]).exchange(
+    masked = Masking.of({}, [("notification-handlers", OWN_KEY, 13), ("notification-handlers", OTHER, 12)]).exchange(
         exchange(body)
     )
     assert "Jane" not in masked.body.decode()
@@ -103,7 +103,7 @@ def test_a_finding_that_was_cut_off_within_a_key_shows_no_part_of_it(end: str) -
 
 
 def test_a_record_of_the_runs_own_is_shown_as_it_is() -> None:
-    masked = Masking.of({}, [("notification-handlers", OWN, 12)], ["jane"]).exchange(exchange({"data": [ROW]}))
+    masked = Masking.of({}, [("notification-handlers", OWN_KEY, 12)], ["jane"]).exchange(exchange({"data": [ROW]}))
     assert masked.json == {"data": [ROW]}
 
 

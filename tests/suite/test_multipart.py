@@ -8,12 +8,12 @@ from email.policy import HTTP
 
 import pytest
 
-from contract_tests.multipart import NOTHING_CHOSEN, SHAPES, USUAL, FormStyle, encode
+from contract_tests.multipart import FORM_STYLES, NOTHING_CHOSEN, USUAL, FormStyle, encode
 
 FORM: dict[str, str | tuple[str, bytes, str]] = {"name": "Größe 1", "logo": ("logo.png", b"\x89PNG\r\n--", "image/png")}
 
 
-@pytest.mark.parametrize("shape", [USUAL, *SHAPES, NOTHING_CHOSEN], ids=lambda shape: shape.client)
+@pytest.mark.parametrize("shape", [USUAL, *FORM_STYLES, NOTHING_CHOSEN], ids=lambda shape: shape.client)
 def test_each_shape_is_a_form(shape: FormStyle) -> None:
     body, media_type = encode(FORM, shape)
     assert len(shape.boundary) <= 70
@@ -27,12 +27,12 @@ def test_each_shape_is_a_form(shape: FormStyle) -> None:
 
 
 def test_a_boundary_with_punctuation_is_quoted() -> None:
-    odd = [shape for shape in SHAPES if set('()<>@,;:\\"/[]?=') & set(shape.boundary)]
+    odd = [shape for shape in FORM_STYLES if set('()<>@,;:\\"/[]?=') & set(shape.boundary)]
     assert odd
     assert all(shape.quoted for shape in odd)
 
 
-@pytest.mark.parametrize("shape", [USUAL, *SHAPES, NOTHING_CHOSEN], ids=lambda shape: shape.client)
+@pytest.mark.parametrize("shape", [USUAL, *FORM_STYLES, NOTHING_CHOSEN], ids=lambda shape: shape.client)
 def test_a_boundary_holds_only_what_common_clients_put_there(shape: FormStyle) -> None:
     """Some frameworks end a boundary at a comma, which RFC 2046 allows and no client sends."""
     assert re.fullmatch(r"[A-Za-z0-9=_+.-]+", shape.boundary)

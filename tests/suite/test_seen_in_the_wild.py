@@ -29,8 +29,8 @@ from werkzeug.wrappers import Response
 
 from contract_tests.comparing import is_same_value
 from contract_tests.exploration import Exploration
-from contract_tests.masking import OF_A_RUN
-from contract_tests.observation import CONTROL, PAGES
+from contract_tests.masking import RUN_MARKER
+from contract_tests.observation import NEEDS_CONTROL, NEEDS_PAGES
 from contract_tests.open_points import observed_choices, remarks
 from contract_tests.run import needed
 from contract_tests.verdicts import VIOLATED, Result, Verdict
@@ -60,7 +60,7 @@ def result_of(
 ) -> Result:
     """What a rule says of a resource if a run looks for that alone."""
     broken = CONTRACT.rules[rule]
-    chapters = needed([broken]) - CONTROL
+    chapters = needed([broken]) - NEEDS_CONTROL
     visits, _ = visited(fault, resource, settings, explore, chapters=chapters, explore_until=broken)
     return next(result for result in visits.results if result.rule.id == rule)
 
@@ -174,7 +174,7 @@ def test_records_whose_names_are_not_shown_are_known_by_another_mark_and_removed
     _, _, target = looks(nameless, resource, FULL)
     for key in (OWNER, "Bearer demo-key-alpine"):
         shown = target.wsgi.get(f"/api/{resource}/?results_per_page=1000", headers={"Authorization": key}).text
-        assert not OF_A_RUN.search(shown)
+        assert not RUN_MARKER.search(shown)
     assert target.ledger.left == []
 
 
@@ -242,7 +242,7 @@ def test_a_slash_after_a_bare_host_means_nothing() -> None:
 @pytest.mark.parametrize("resource", [S, pytest.param(D, marks=FURTHER), pytest.param(N, marks=FURTHER)])
 @pytest.mark.parametrize(("records", "beyond"), [(60, "250, 500, 1000"), (1100, "")])
 def test_page_sizes_that_no_list_could_fill_are_noted(resource: str, records: int, beyond: str) -> None:
-    visits, _ = visited(honest, resource, Settings(fixture="empty", records=records), chapters=PAGES)
+    visits, _ = visited(honest, resource, Settings(fixture="empty", records=records), chapters=NEEDS_PAGES)
     first = visits.evidences[0]
     assert re.findall("page sizes of (.*) were asked", "\n".join(remarks(first.exchanges))) == (
         [beyond] if beyond else []

@@ -146,7 +146,7 @@ def test_an_answer_that_comes_byte_by_byte_is_given_up_in_time(monkeypatch: pyte
 
 def test_an_answer_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("contract_tests.target.target.TRIES", 1)
-    monkeypatch.setattr("contract_tests.target.connection.LONGEST_BODY", 3 << 20)
+    monkeypatch.setattr("contract_tests.target.connection.MAX_BODY_BYTES", 3 << 20)
     with dripping(repeat(b" " * 65_536)) as target:
         exchange = target.send(LIST)
     assert (exchange.status, exchange.error) == (None, "the answer is longer than 3 MiB")

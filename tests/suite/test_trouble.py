@@ -9,7 +9,7 @@ from faulty import CONTRACT, OWNER, FaultyTarget, honest, verdicts, visited
 from werkzeug.wrappers import Response
 
 from contract_tests.exploration import Exploration
-from contract_tests.proof import CROWDED
+from contract_tests.proof import PARALLEL_RULE
 from contract_tests.survey import visitor as waiting
 from contract_tests.survey.visit import visit
 from contract_tests.survey.visitor import Visitor
@@ -112,7 +112,7 @@ def test_reads_that_lag_make_no_correct_server_fail(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(waiting, "SETTLING", 0.3)  # longer than the lag, as the usual one is than usual lags
     results = verdicts(honest, resource, Settings(fixture="empty", conditions={"lag": 0.15})).values()
     others = {result.rule.id for result in results if result.verdict is not Verdict.PASS}
-    assert others == {"operations.reads-redirected-within-host", CROWDED}
+    assert others == {"operations.reads-redirected-within-host", PARALLEL_RULE}
 
 
 @pytest.mark.parametrize(

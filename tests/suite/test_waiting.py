@@ -11,7 +11,7 @@ from faulty import CONTRACT, FaultyTarget, honest
 
 from contract_tests.exchange import OTHER, Exchange, Expect, Request
 from contract_tests.observation import Chapter, Chapters
-from contract_tests.proof import CROWDED
+from contract_tests.proof import PARALLEL_RULE
 from contract_tests.run import needed
 from contract_tests.survey import visitor as waiting
 from contract_tests.survey.visit import visit
@@ -23,7 +23,7 @@ from mock_server import Settings
 from mock_server.defects.means import refuses
 
 SEVERAL_NEEDS = sorted({needed([rule]) for rule in CONTRACT.rules.values()}, key=lambda needs: sorted(map(str, needs)))
-NOT_THERE = ("operations.reads-redirected-within-host", CROWDED)
+NOT_THERE = ("operations.reads-redirected-within-host", PARALLEL_RULE)
 
 
 @dataclass
@@ -57,10 +57,10 @@ def test_a_state_is_waited_for_in_full_once_and_then_for_as_long_as_reads_were_s
     assert total(clock, lag, missed=False) == pytest.approx(2.1)
     lag.miss("domains", "update")
     assert total(clock, lag, missed=True) == 0
-    assert total(clock, lag, missed=False) == pytest.approx(waiting.LATER)  # on the second visit
+    assert total(clock, lag, missed=False) == pytest.approx(waiting.REDUCED_WAIT)  # on the second visit
     assert total(clock, lag, "delete", missed=False) == pytest.approx(2.1)
     lag.miss("domains", "update", due=True)
-    assert total(clock, lag, "delete", missed=False) == pytest.approx(waiting.LATER)  # the server is broken
+    assert total(clock, lag, "delete", missed=False) == pytest.approx(waiting.REDUCED_WAIT)  # the server is broken
     lag.record_lag(0.3, waited_out=False)
     assert total(clock, lag, missed=True) == pytest.approx(0.3 + waiting.MARGIN)
 
@@ -87,7 +87,7 @@ def test_a_refused_update_is_not_waited_for(no_pauses: None) -> None:
     assert not lag.has_missed("notification-handlers", "update")
 
 
-@pytest.mark.parametrize(("status", "wait"), [(202, waiting.LATER), (503, 2.1)])
+@pytest.mark.parametrize(("status", "wait"), [(202, waiting.REDUCED_WAIT), (503, 2.1)])
 def test_only_an_update_that_succeeds_and_does_nothing_shows_a_broken_server(
     monkeypatch: pytest.MonkeyPatch, status: int, wait: float
 ) -> None:
