@@ -26,7 +26,7 @@ import plain
 from mock_server import Settings, create_app
 from mock_server.control import Control
 from mock_server.http.gateway import Gateway
-from mock_server.printed import BatchHandler
+from mock_server.output import BatchHandler
 
 ROUNDS, REQUESTS = 30, 60
 FORM, FORM_TYPE = encode_multipart_formdata({"name": "Spring sale", "title": "Sale", "description": "All must go"})

@@ -18,7 +18,7 @@ import click
 from click import FloatRange, IntRange
 
 from contract_tests.errors import BROKEN, INTERRUPTED, StoppedError, UsageError
-from contract_tests.screen import complain, without_workflow_commands
+from contract_tests.output import complain, without_workflow_commands
 from link_management_contract import Contract, shipped_contract
 
 GC_THRESHOLDS = (50_000, 20, 100)  # a run keeps nearly all that it sees: looking for garbage more often finds none

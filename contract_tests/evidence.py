@@ -278,8 +278,8 @@ class Evidence:
         """The account's own exchanges for some operations."""
         for exchange in self.exchanges:
             request = exchange.request
-            is_run_s = (request.resource, request.identity, exchange.expects) == (self.resource.name, OWN_KEY, expects)
-            if is_run_s and request.operation in operations:
+            is_match = (request.resource, request.identity, exchange.expects) == (self.resource.name, OWN_KEY, expects)
+            if is_match and request.operation in operations:
                 yield exchange
 
     def answers(self, *operations: str) -> Iterator[Exchange]:

@@ -21,9 +21,9 @@ from contract_tests.evidence import Listing, Record
 from contract_tests.exchange import Expect, FormValue
 from contract_tests.observation import TOGGLED
 from contract_tests.survey.creating import Create, create
+from contract_tests.survey.form_values import harmless, type_form, value
 from contract_tests.survey.lifecycle import Update, change, delete, remove, see_late
 from contract_tests.survey.probes import probes
-from contract_tests.survey.samples import harmless, type_form, value
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.target import WriteRefusedError
 from link_management_contract import Contract, Resource, operation_of

@@ -202,10 +202,10 @@ class Masking:
     def _run_record_test(self, exchange: Exchange) -> Callable[[dict[str, Any]], bool]:
         ids = self.created_ids.get((exchange.request.resource, exchange.request.identity), frozenset())
 
-        def is_run_s(row: dict[str, Any]) -> bool:
+        def belongs(row: dict[str, Any]) -> bool:
             return set(row) <= {"id"} or (id_of(row) in ids and _has_marker(row, self.markers))
 
-        return is_run_s
+        return belongs
 
 
 def _forms(secret: str) -> Iterator[str]:
@@ -236,34 +236,32 @@ def _texts(value: Any) -> Iterator[str]:
         yield from _texts(child)
 
 
-def _answer(body: Any, is_run_s: Callable[[dict[str, Any]], bool]) -> Any:
+def _answer(body: Any, belongs: Callable[[dict[str, Any]], bool]) -> Any:
     if not isinstance(body, dict):
         return _masked(body)
     if "data" not in body and id_of(body) is not None:  # a record without its envelope
-        return _data(body, is_run_s)
-    return {name: value if name in ENVELOPE_MEMBERS else _data(value, is_run_s) for name, value in body.items()}
+        return _data(body, belongs)
+    return {name: value if name in ENVELOPE_MEMBERS else _data(value, belongs) for name, value in body.items()}
 
 
-def _refusal(body: Any, is_run_s: Callable[[dict[str, Any]], bool]) -> Any:
+def _refusal(body: Any, belongs: Callable[[dict[str, Any]], bool]) -> Any:
     """What a server says of a request that it did not carry out; of records in it, as of others."""
     if isinstance(body, list):
-        return [_refusal(item, is_run_s) for item in body]
+        return [_refusal(item, belongs) for item in body]
     if not isinstance(body, dict):
         return body
     if id_of(body) is not None:
-        return _data(body, is_run_s)
-    return {
-        name: _data(value, is_run_s) if name == "data" else _refusal(value, is_run_s) for name, value in body.items()
-    }
+        return _data(body, belongs)
+    return {name: _data(value, belongs) if name == "data" else _refusal(value, belongs) for name, value in body.items()}
 
 
-def _data(value: Any, is_run_s: Callable[[dict[str, Any]], bool]) -> Any:
+def _data(value: Any, belongs: Callable[[dict[str, Any]], bool]) -> Any:
     """A record, or several; those that the run did not create are masked."""
     if isinstance(value, list):
-        return [_data(record, is_run_s) for record in value]
+        return [_data(record, belongs) for record in value]
     if not isinstance(value, dict):
         return _masked(value)
-    if is_run_s(value):
+    if belongs(value):
         return value
     return {name: _field(name, field_value) for name, field_value in value.items()}
 

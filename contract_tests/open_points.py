@@ -94,9 +94,9 @@ def _unfilled(exchanges: Exchanges) -> Iterator[str]:
     ]
     untried: dict[str, list[str]] = {}
     for resource in dict.fromkeys(page.exchange.request.resource for page in pages):
-        those = [page for page in pages if page.exchange.request.resource == resource]
-        max_total = max(page.total or 0 for page in those)
-        sizes = sorted({page.size for page in those if page.size == page.meta.get("results_per_page") and page.size})
+        matching = [page for page in pages if page.exchange.request.resource == resource]
+        max_total = max(page.total or 0 for page in matching)
+        sizes = sorted({page.size for page in matching if page.size == page.meta.get("results_per_page") and page.size})
         untried_sizes = [str(size) for size in sizes if size >= max_total][1:]
         if untried_sizes:
             untried.setdefault(", ".join(untried_sizes), []).append(f"{resource}: {max_total}")
@@ -135,7 +135,7 @@ def _first_reads(exchanges: Exchanges, *resources: str) -> Iterator[tuple[Exchan
 
 def _reads_after_updates(exchanges: Exchanges, *resources: str) -> Iterator[tuple[Record, Exchange, Record]]:
     """What a record showed before an update that succeeded, the update, and what it showed next."""
-    last_shown: dict[tuple[str, Any], Record] = {}
+    latest_record: dict[tuple[str, Any], Record] = {}
     update: dict[tuple[str, Any], Exchange] = {}
     for exchange in exchanges:
         request = exchange.request
@@ -143,9 +143,9 @@ def _reads_after_updates(exchanges: Exchanges, *resources: str) -> Iterator[tupl
         if request.operation == "update" and exchange.is_accepted and request.form:
             update[record_key] = exchange
         elif request.operation == "read" and exchange.record and (not resources or request.resource in resources):
-            if record_key in update and record_key in last_shown:
-                yield last_shown[record_key], update.pop(record_key), exchange.record
-            last_shown[record_key] = exchange.record
+            if record_key in update and record_key in latest_record:
+                yield latest_record[record_key], update.pop(record_key), exchange.record
+            latest_record[record_key] = exchange.record
 
 
 def _refused_creates(exchanges: Exchanges) -> Iterator[Exchange]:

@@ -23,13 +23,13 @@ def _steps(rule: Rule, finding: Violation, exchanges: list[Exchange]) -> Iterato
     exchange = finding.exchange
     request = exchange.request
     earlier = [step for step in exchanges if step.number < exchange.number and step.request.identity == OWN_KEY]
-    chosen: dict[int, Exchange] = {}
+    selected: dict[int, Exchange] = {}
     for identifier in _related_ids(rule, finding, earlier):
-        chosen |= {step.number: step for step in _record_history(identifier, earlier)}
+        selected |= {step.number: step for step in _record_history(identifier, earlier)}
     if request.operation == "list":
-        chosen |= {step.number: step for step in _existing_creates(earlier)}
+        selected |= {step.number: step for step in _existing_creates(earlier)}
     if request.operation == "create" and request.form:
-        chosen |= {step.number: step for step in earlier if step.made_id and _has_same_label(step.request, request)}
+        selected |= {step.number: step for step in earlier if step.made_id and _has_same_label(step.request, request)}
     subject = exchange
     if request.operation == "read":  # what it shows comes from the latest update of its record
         updates = [step for step in earlier if step.request.operation == "update"]
@@ -38,11 +38,11 @@ def _steps(rule: Rule, finding: Violation, exchanges: list[Exchange]) -> Iterato
         )
     if subject.expects is Expect.OPEN:
         other_exchanges = [step for step in earlier if step is not subject]
-        chosen |= {step.number: step for step in _usual(subject.request, other_exchanges)}
+        selected |= {step.number: step for step in _usual(subject.request, other_exchanges)}
     if rule.decided_by == "state":
-        chosen |= {step.number: step for step in _surrounding_reads(exchange, earlier, chosen)}
-    chosen[exchange.number] = exchange
-    yield from (chosen[number] for number in sorted(chosen))
+        selected |= {step.number: step for step in _surrounding_reads(exchange, earlier, selected)}
+    selected[exchange.number] = exchange
+    yield from (selected[number] for number in sorted(selected))
     if request.method != "GET" or rule.decided_by == "state":
         yield from _after(exchange, exchanges)
 
@@ -131,9 +131,9 @@ def _has_same_label(one: Request, other: Request) -> bool:
     return labels[0] == labels[1]
 
 
-def _surrounding_reads(exchange: Exchange, earlier: list[Exchange], chosen: dict[int, Exchange]) -> list[Exchange]:
+def _surrounding_reads(exchange: Exchange, earlier: list[Exchange], selected: dict[int, Exchange]) -> list[Exchange]:
     """The lists since the last write, one before it, and the latest read of the same record."""
-    wrote = max((number for number, step in chosen.items() if step.request.method != "GET"), default=0)
+    wrote = max((number for number, step in selected.items() if step.request.method != "GET"), default=0)
     lists = [step for step in earlier if step.request.operation == "list" and step.succeeded]
     lists = [step for step in lists if step.expects is Expect.SUCCESS]
     reads = [

@@ -15,11 +15,11 @@ from mcp.server.mcpserver import Context
 from pydantic import Field
 
 from link_management_contract.agents import QUOTED, Tools, answer, carried_out, cut
-from mock_server import printed
+from mock_server import output
 from mock_server.control.instance import switch_values
 from mock_server.errors import Refusal, SettingsError
 from mock_server.server import MockServer
-from mock_server.trial.campaign import FAILED
+from mock_server.trial.client_test import FAILED
 from mock_server.trial.report import RESULTS
 
 ABOUT_TOOLS = (
@@ -102,9 +102,9 @@ class Session:
         """Where the mock answers, its keys, records, switches and forced answers; or what can be chosen."""
         if names:
             texts = {
-                "choices": lambda: printed.open_points({}, None),
-                "conditions": printed.conditions,
-                "defects": printed.defects,
+                "choices": lambda: output.open_points({}, None),
+                "conditions": output.conditions,
+                "defects": output.defects,
             }
             entries = re.split(r"\n(?! )", texts[names]())  # an open point has its values below it, indented
             lines = [entry for entry in entries if matching.casefold() in entry.casefold()]

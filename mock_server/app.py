@@ -26,7 +26,7 @@ from mock_server.effects import conditions
 from mock_server.effects.layer import EffectLayer
 from mock_server.errors import REFUSAL, SettingsError
 from mock_server.extension import extend
-from mock_server.forwarding.front import ForwardMarker
+from mock_server.forwarding.marker import ForwardMarker
 from mock_server.http.cors import Cors, KnownHosts
 from mock_server.journal.recorder import Recorder, Recording
 from mock_server.settings import Deployment, Settings

@@ -20,7 +20,7 @@ import click
 from click.core import ParameterSource
 
 from link_management_contract.texts import printable
-from mock_server import printed
+from mock_server import output
 from mock_server.choices import system_clock
 from mock_server.documents import write_document
 from mock_server.errors import Refusal, SettingsError, shown_url
@@ -38,7 +38,7 @@ from mock_server.options import (
     Option,
     without_slash,
 )
-from mock_server.printed import BatchHandler, Clocked
+from mock_server.output import BatchHandler, Clocked
 from mock_server.server import MockServer, Workers, listen, origin
 from mock_server.settings import FORWARDS, Deployment, read_profile
 from mock_server.store.fixtures import SHIPPED
@@ -300,7 +300,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (click.ClickException, SettingsError) as error:
         _end(error)
     if text is not None:
-        return printed.say(text)
+        return output.say(text)
     if options.client is not None:
         raise SystemExit(_try_client(options))
     if options.command == "mcp":
@@ -319,7 +319,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     signal.signal(number, lambda *_: signals.append(1))
             options.began = _starting_state(server, options) if options.save else None
             files = _watched_files(server, options)
-            printed.say(printed.ready(server) if options.ready_json else printed.banner(server))
+            output.say(output.ready(server) if options.ready_json else output.banner(server))
             with Workers(options.workers - 1, listener, partial(_log, options.log_level), server_arguments) as workers:
                 _serve(files, signals, workers)
     except (SettingsError, Refusal) as error:  # a refusal by the store
@@ -367,11 +367,11 @@ def _finish(server: MockServer, options: SimpleNamespace) -> int:
     try:
         write_results = list(_write_files(server, options))
         for line, _ in write_results:
-            printed.say(line)
-        printed.say(printed.remarks(server) or "Stopped.")
+            output.say(line)
+        output.say(output.remarks(server) or "Stopped.")
         is_remarked = options.fail_on_remarks and server.running.journal.remark_counts
     except Refusal:
-        printed.say("Stopped. The store does not answer, so nothing can be said of the requests.")
+        output.say("Stopped. The store does not answer, so nothing can be said of the requests.")
         return REMARKS_FOUND
     return REMARKS_FOUND if is_remarked or not all(is_written for _, is_written in write_results) else 0
 
@@ -380,12 +380,12 @@ def _write_files(server: MockServer, options: SimpleNamespace) -> Iterator[tuple
     """Write the files that are asked for at the end; what is said of each, and whether it could be written."""
     if options.har:
         archive = server.running.archive(urlsplit(server.base_url).scheme)
-        yield printed.wrote(options.har, archive, f"Judge it: contract-tests judge {options.har}")
+        yield output.wrote(options.har, archive, f"Judge it: contract-tests judge {options.har}")
     if options.save:
         file, (text, state) = Path(options.fixture), options.began
-        yield printed.saved(file, text, server.running.fixture(), is_changed=_state(file) != state)
+        yield output.saved(file, text, server.running.fixture(), is_changed=_state(file) != state)
     if options.record and server.running.fixture_recording:
-        yield printed.recorded(options.record, server.running.fixture_recording, verbatim=options.verbatim)
+        yield output.recorded(options.record, server.running.fixture_recording, verbatim=options.verbatim)
 
 
 def _log(level: str) -> BatchHandler:
@@ -413,7 +413,7 @@ def _server_arguments(options: SimpleNamespace) -> dict[str, Any]:
     if options.fail_on_remarks and not options.journal:
         raise SettingsError("--fail-on-remarks needs a journal; leave --journal 0 out")
     for path in filter(None, (options.har, options.record)):
-        printed.check_writable(path)
+        output.check_writable(path)
     if options.extend and options.workers > 1:
         raise SettingsError("--extend goes with one process, which notices when the file is saved; leave --workers out")
     if options.har and options.har == options.record:
@@ -446,7 +446,7 @@ def _check_saving(options: SimpleNamespace) -> None:
     ):
         if getattr(options, name):
             raise SettingsError(f"--save does not go with --{name.replace('_', '-')}, {reason}; leave one of them out")
-    printed.check_writable(Path(options.fixture))
+    output.check_writable(Path(options.fixture))
 
 
 def _starting_state(server: MockServer, options: SimpleNamespace) -> tuple[str, tuple[int, int] | None]:
@@ -469,12 +469,12 @@ def _serve(files: dict[Path, tuple[Callable[[], None], object]], signals: list[i
     while not signals:
         time.sleep(SECONDS_TO_NOTICE)
         for ended_process in workers.replaced():
-            printed.say(f"Process {ended_process} has ended; another takes its place.")
+            output.say(f"Process {ended_process} has ended; another takes its place.")
         for file, (read_again, before) in files.items():
             now = _state(file)
             if now and now != before:
                 files[file] = read_again, now
-                printed.say(_reloaded(file, read_again))
+                output.say(_reloaded(file, read_again))
 
 
 def _state(file: Path) -> tuple[int, int] | None:
@@ -501,14 +501,14 @@ def _text_to_print(options: SimpleNamespace) -> str | None:
         SettingsError: if it cannot be done.
     """
     if options.print_contract:
-        return printed.contract(options.print_contract, _base_url(options))
+        return output.contract(options.print_contract, _base_url(options))
     if options.write_fixture:
-        return printed.wrote_fixture(options.write_fixture)
+        return output.wrote_fixture(options.write_fixture)
     if options.list_open:
-        return printed.open_points(settings_of(options)["choices"], options.grease)
+        return output.open_points(settings_of(options)["choices"], options.grease)
     if options.list_defects:
-        return printed.defects()
-    return printed.conditions() if options.list_conditions else None
+        return output.defects()
+    return output.conditions() if options.list_conditions else None
 
 
 def _base_url(options: SimpleNamespace) -> str:

@@ -7,8 +7,8 @@ import click
 from contract_tests.cli import base_url
 from contract_tests.commands.run import report_left
 from contract_tests.errors import BROKEN, UsageError
+from contract_tests.output import complain, say
 from contract_tests.run import connection_of, keys_of, limits_of
-from contract_tests.screen import complain, say
 from contract_tests.survey.cleanup import clean_up
 from contract_tests.target.identities import identities
 from contract_tests.target.ledger import Ledger, is_key_of

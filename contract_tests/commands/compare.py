@@ -12,9 +12,9 @@ from rich.table import Table
 
 from contract_tests.errors import BROKEN, FAILED, UsageError
 from contract_tests.masking import printable_values
+from contract_tests.output import complain, say
 from contract_tests.reports import results
 from contract_tests.reports.terminal import TerminalConsole
-from contract_tests.screen import complain, say
 from contract_tests.verdicts import Verdict
 from link_management_contract import Contract
 

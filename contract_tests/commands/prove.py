@@ -23,6 +23,7 @@ from rich.text import Text
 
 from contract_tests.commands.run import Interrupts
 from contract_tests.errors import BROKEN, StoppedError, UsageError
+from contract_tests.output import complain
 from contract_tests.proof import (
     Defect,
     Judgement,
@@ -38,7 +39,6 @@ from contract_tests.proof import (
     trials_of,
 )
 from contract_tests.reports.terminal import TerminalConsole
-from contract_tests.screen import complain
 from link_management_contract import Contract, shipped_contract
 
 COLUMNS = ("area", "defects", "caught by their rule", "requests until the first finding")

@@ -20,9 +20,9 @@ import platformdirs
 
 from contract_tests.commands import compare
 from contract_tests.errors import BROKEN, FAILED, UNDECIDED, InterruptedRunError, StoppedError, UsageError
+from contract_tests.output import complain, runs_in_github, say, without_workflow_commands
 from contract_tests.reports import ci, results, terminal
 from contract_tests.run import RATE_LIMITED, Options, Progress, options_of, run
-from contract_tests.screen import complain, runs_in_github, say, without_workflow_commands
 from contract_tests.survey.visit import CLEANING_UP
 from contract_tests.target.ledger import Ledger, digest_of
 from contract_tests.verdicts import Outcome

@@ -5,7 +5,7 @@ import sys
 from types import SimpleNamespace
 
 from contract_tests.observation import Violation
-from contract_tests.screen import complain, say
+from contract_tests.output import complain, say
 from contract_tests.transcript import judge_output
 from link_management_contract import Contract
 

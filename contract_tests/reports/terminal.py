@@ -12,11 +12,11 @@ from rich.table import Table
 from rich.text import Text
 
 from contract_tests.masking import printable_values
+from contract_tests.output import print_to
 from contract_tests.reports.causes import Group, groups, undecided
 from contract_tests.reports.ci import COLUMNS, by_area
 from contract_tests.reports.repro import file_of
 from contract_tests.reports.results import answers_of, name_of, rows_of, source_of
-from contract_tests.screen import print_to
 from contract_tests.verdicts import Verdict
 
 STYLES = {Verdict.FAIL: "bold red", Verdict.WARN: "yellow", Verdict.INCONCLUSIVE: "yellow", Verdict.PASS: "green"}

@@ -46,20 +46,20 @@ def bearer_key_is_accepted(evidence: Evidence) -> Observations:
 
 def shown_nothing(attempts: Attempts, evidence: Evidence) -> Observations:
     """None of the account's records are shown; to another account, which may have similar ones, none of the run's."""
-    is_run_s: dict[tuple[str, str, str], bool] = {}
+    belongs: dict[tuple[str, str, str], bool] = {}
     for attempt in attempts:
         exchange = attempt.exchange
         if exchange.status is None and not any(request.succeeded for request in own_requests(evidence)):
             yield Undecided(answer(exchange))
             continue
         rows = exchange.page.rows if exchange.page else (exchange.record,) if exchange.record else ()
-        if rows and not is_run_s:
+        if rows and not belongs:
             records = (record for source, record in evidence.records() if source.request.identity == OWN_KEY)
-            is_run_s = {_key(record, evidence.resource): evidence.is_run_record(record) for record in records}
+            belongs = {_key(record, evidence.resource): evidence.is_run_record(record) for record in records}
         counted_rows = [
-            row for row in rows if is_run_s.get(_key(row, evidence.resource), False) or attempt.identity != OTHER
+            row for row in rows if belongs.get(_key(row, evidence.resource), False) or attempt.identity != OTHER
         ]
-        shown_count = sum(_key(row, evidence.resource) in is_run_s for row in counted_rows)
+        shown_count = sum(_key(row, evidence.resource) in belongs for row in counted_rows)
         received = f"status {exchange.status} and {shown_count or 'some'} of its records, to {attempt.identity}"
         holds = not shown_count and not _holds_marker(attempt, evidence)
         yield decide(exchange, holds, "none of the account's records", received)

@@ -193,12 +193,12 @@ def reads_change_nothing(evidence: Evidence) -> Observations:
             continue
         for identifier, before in scan.before.by_id.items():
             now = scan.after.by_id[identifier]
-            is_run_s = evidence.is_run_record(now)
-            is_edited = not is_run_s and _is_edited(evidence.resource, before, now)
+            belongs = evidence.is_run_record(now)
+            is_edited = not belongs and _is_edited(evidence.resource, before, now)
             yield (
                 OTHERS_WROTE
                 if is_edited
-                else _compare(scan.after.exchange, evidence.resource, before, now, verbatim=is_run_s)
+                else _compare(scan.after.exchange, evidence.resource, before, now, verbatim=belongs)
             )
 
 

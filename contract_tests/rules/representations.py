@@ -203,8 +203,8 @@ def listed_as_read(evidence: Evidence) -> Observations:
                 compared = True
                 shared_names = (name for name in steady(evidence.resource) if name in earlier and name in record)
                 name = next((name for name in shared_names if earlier[name] != record[name]), "id")
-                is_run_s = evidence.is_run_record(record)
-                yield expect_field(exchange, record, name, earlier[name], reason="as shown before", verbatim=is_run_s)
+                belongs = evidence.is_run_record(record)
+                yield expect_field(exchange, record, name, earlier[name], reason="as shown before", verbatim=belongs)
             last[record["id"]] = (request.operation, record)
     if not compared:
         yield Undecided("no record was both read and listed")

@@ -9,8 +9,8 @@ from contract_tests.exchange import OTHER, OWN_KEY, TRIES, Exchange, Expect, For
 from contract_tests.masking import begins, shows
 from contract_tests.multipart import BOUNDARY
 from contract_tests.survey.creating import Create, create
+from contract_tests.survey.form_values import signed
 from contract_tests.survey.pages import page, watch_others
-from contract_tests.survey.samples import signed
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.identities import IDENTITIES, NOBODY
 from contract_tests.target.target import WriteRefusedError

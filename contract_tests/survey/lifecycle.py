@@ -8,7 +8,7 @@ from functools import partial
 from contract_tests.evidence import Change, Listing, Record, Removal, has_arrived
 from contract_tests.exchange import Exchange, Expect, FormValue
 from contract_tests.multipart import FORM_STYLES, NOTHING_CHOSEN, STREAMED, UNUSUAL, USUAL, FormStyle
-from contract_tests.survey.samples import SCRIPTS, image, optional, type_form, value
+from contract_tests.survey.form_values import SCRIPTS, image, optional, type_form, value
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.identities import ALL_RESOURCES
 from contract_tests.target.target import WriteRefusedError

@@ -14,8 +14,8 @@ from contract_tests.masking import mark_of
 from contract_tests.multipart import BOUNDARY, FORM_STYLES, NOTHING_CHOSEN, UNUSUAL, FormStyle
 from contract_tests.survey.attempts import try_as
 from contract_tests.survey.creating import Create, create
+from contract_tests.survey.form_values import PNG, SCRIPTS, image, standalone_types, type_form, value
 from contract_tests.survey.lifecycle import Update, change, remove, reshape, shapes_of
-from contract_tests.survey.samples import PNG, SCRIPTS, image, standalone_types, type_form, value
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.identities import ALL_RESOURCES, IDENTITIES
 from contract_tests.target.target import WriteRefusedError

@@ -15,6 +15,7 @@ from contract_tests.observation import NEEDS_ALL, NEEDS_CONTROL, Chapter, Chapte
 from contract_tests.survey.attempts import look_after, look_around, omit, try_access, try_odd_forms
 from contract_tests.survey.cleanup import remove_all
 from contract_tests.survey.creating import Create, InvisibleError, create, overlook, split
+from contract_tests.survey.form_values import optional, signed, standalone_types, type_form
 from contract_tests.survey.lifecycle import (
     Update,
     change,
@@ -26,7 +27,6 @@ from contract_tests.survey.lifecycle import (
     update_later,
 )
 from contract_tests.survey.pages import page, watch_others
-from contract_tests.survey.samples import optional, signed, standalone_types, type_form
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.target import BudgetSpentError, WriteRefusedError
 

@@ -14,7 +14,7 @@ from mock_server.app import contract_of, create_app
 from mock_server.documents import read_document, write_document
 from mock_server.effects.effect import Effect, Effects
 from mock_server.errors import SettingsError
-from mock_server.forwarding.sightings import Callers, FixtureRecording
+from mock_server.forwarding.recording import Callers, FixtureRecording
 from mock_server.http.context import key_of
 from mock_server.journal.exports import archive
 from mock_server.journal.journal import Entry, Journal

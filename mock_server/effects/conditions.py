@@ -17,7 +17,7 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from werkzeug.wrappers import Request, Response
 
-from mock_server.defects.means import Call, Serve, Transformation
+from mock_server.defects.building_blocks import Call, Serve, Transformation
 from mock_server.errors import REFUSAL, Refusal, SettingsError
 from mock_server.http.context import KEY as CONTEXT
 from mock_server.http.context import context_of

@@ -13,7 +13,7 @@ from werkzeug.wrappers import Response
 
 from mock_server.api.operations import Service
 from mock_server.defects import DEFECTS
-from mock_server.defects.means import Call, Serve, Transformation
+from mock_server.defects.building_blocks import Call, Serve, Transformation
 from mock_server.effects.conditions import CONDITIONS
 from mock_server.effects.effect import MAX_EFFECTS, Effect, Preferred, preferences_of
 from mock_server.errors import REFUSAL, Refusal

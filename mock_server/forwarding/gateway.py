@@ -11,7 +11,7 @@ from wsgiref.types import WSGIEnvironment
 
 import aiohttp
 
-from mock_server.forwarding.passage import (
+from mock_server.forwarding.proxied_exchange import (
     CLIENT_GONE,
     CUT_SHORT,
     MAX_REQUEST_COPY,
@@ -20,7 +20,7 @@ from mock_server.forwarding.passage import (
     SlowClientError,
     chained,
 )
-from mock_server.forwarding.sightings import FixtureRecording
+from mock_server.forwarding.recording import FixtureRecording
 from mock_server.forwarding.upstream import Upstream, UpstreamError, kept_headers
 from mock_server.http.context import holds_token, scheme_and_key
 from mock_server.http.gateway import Gateway, Receive, Send, WsgiSite, call_wsgi

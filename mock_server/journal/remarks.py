@@ -138,7 +138,7 @@ class Row:
     Attributes:
         rule: the id of the contract's rule, or one that begins with `client.` where the contract has none.
         test: given what the remark may be about, something true if it is made.
-        text: what is wrong; `about` is what the remark is about, and `found` what was true of it.
+        text: what is wrong; `item` is what the remark is about, and `found` what was true of it.
         fix: what to do.
     """
 
@@ -152,77 +152,77 @@ JSON = ("The body is JSON", "send a form, as multipart/form-data")
 TARGET_ROWS = (  # each is about a `Target`, and slips in its values are, too
     Row(
         "pagination.links-begin-with-the-base-url",
-        lambda about: about.prefix and not about.full_path.startswith(f"{about.prefix}/"),
-        '"{about.full_path}" is without the prefix {about.prefix}',
+        lambda item: item.prefix and not item.full_path.startswith(f"{item.prefix}/"),
+        '"{item.full_path}" is without the prefix {item.prefix}',
         "append paths to the base URL, prefix and all, and do not resolve them against its origin",
     ),
     Row(
         "client.two-slashes",
-        lambda about: "//" in about.path,
-        '"{about.full_path}" has two slashes in a row',
+        lambda item: "//" in item.path,
+        '"{item.full_path}" has two slashes in a row',
         "the base URL ends without one",
     ),
     Row(
         "operations.writes-not-redirected",
-        lambda about: about.writes and about.path[-1] == "/" and about.full_path.rstrip("/"),
+        lambda item: item.writes and item.path[-1] == "/" and item.full_path.rstrip("/"),
         "The path of a write ends with a slash, and a service may redirect it and lose the form",
         'send it to "{found}"',
     ),
     Row(
         "operations.update-answers",
-        lambda about: about.method in ("PUT", "PATCH"),
-        "{about.method} is no method of the API",
+        lambda item: item.method in ("PUT", "PATCH"),
+        "{item.method} is no method of the API",
         "an update is sent by POST, whole or in part",
     ),
     Row(
         "client.unknown-parameter",
-        lambda about: (
-            about.reads and '", "'.join(name[:40] for name in about.query if name not in ("page", "results_per_page"))
+        lambda item: (
+            item.reads and '", "'.join(name[:40] for name in item.query if name not in ("page", "results_per_page"))
         ),
         'The parameter "{found}" is not documented',
         "it is ignored",
     ),
     Row(
         "client.write-parameters",
-        lambda about: about.method not in ("GET", "HEAD") and ", ".join(about.query),
+        lambda item: item.method not in ("GET", "HEAD") and ", ".join(item.query),
         "A write ignores parameters: {found:.80}",
         "send fields in the form",
     ),
     Row(
         "pagination.links-name-the-collection",
-        lambda about: about.moved,
-        'Page links of {about.moved.name} name "{about.moved.link_collection}", where no list is',
-        "take the page's number from the link, and ask {about.moved.paths[list]} for it",
+        lambda item: item.moved,
+        'Page links of {item.moved.name} name "{item.moved.link_collection}", where no list is',
+        "take the page's number from the link, and ask {item.moved.paths[list]} for it",
     ),
     Row(
         "pagination.other-sizes-are-not-used",
-        lambda about: (
-            about.reads
-            and about.query.get("results_per_page") not in (None, *about.page_sizes)
-            and ", ".join(about.page_sizes)
+        lambda item: (
+            item.reads
+            and item.query.get("results_per_page") not in (None, *item.page_sizes)
+            and ", ".join(item.page_sizes)
         ),
-        'The page size "{about.query[results_per_page]:.40}" is not one of {found}',
+        'The page size "{item.query[results_per_page]:.40}" is not one of {found}',
         "send one of them, because a service uses its default instead",
     ),
     Row(
         "robustness.odd-pages-do-not-fail",
-        lambda about: about.reads and not POSITIVE.fullmatch(about.query.get("page", "1")),
-        'The page "{about.query[page]:.40}" is not a number from 1 up',
+        lambda item: item.reads and not POSITIVE.fullmatch(item.query.get("page", "1")),
+        'The page "{item.query[page]:.40}" is not a number from 1 up',
         "the first page is 1",
     ),
 )
 WRITE_ROWS = (  # each is about a `RequestFacts`
     Row(
         "operations.delete-answers",
-        lambda about: "HTTP_X_HTTP_METHOD_OVERRIDE" in about.entry.headers,
+        lambda item: "HTTP_X_HTTP_METHOD_OVERRIDE" in item.entry.headers,
         f"The header {OVERRIDE} is ignored",
         "send a DELETE",
     ),
-    Row("operations.create-answers", lambda about: about.target.form == "create" and about.is_json, *JSON),
-    Row("operations.update-answers", lambda about: about.target.form == "update" and about.is_json, *JSON),
+    Row("operations.create-answers", lambda item: item.target.form == "create" and item.is_json, *JSON),
+    Row("operations.update-answers", lambda item: item.target.form == "update" and item.is_json, *JSON),
     Row(
         "client.type-without-its-field",
-        lambda about: about.target.form == "create" and _missing_field(about),
+        lambda item: item.target.form == "create" and _missing_field(item),
         'The field "{found}" is not there, without which its type is of no use',
         "send both",
     ),
@@ -230,90 +230,88 @@ WRITE_ROWS = (  # each is about a `RequestFacts`
 HISTORY_ROWS = (  # each is about a `RequestFacts`
     Row(
         "pagination.links-hold-page-alone",
-        lambda about: about.before,
-        "A page of {about.target.reads.name} is asked for without results_per_page, and one before with {found}",
+        lambda item: item.before,
+        "A page of {item.target.reads.name} is asked for without results_per_page, and one before with {found}",
         "page links hold the page's number alone, so send the size again",
     ),
     Row(
         "client.calls-on-after-429",
-        lambda about: about.elapsed,
-        "Sent {found:.1f} s after a 429 that asked to wait {about.wait:g} s",
+        lambda item: item.elapsed,
+        "Sent {found:.1f} s after a 429 that asked to wait {item.wait:g} s",
         "wait that long, then send the same request again",
     ),
     Row(
         "client.polling",
-        lambda about: about.times == POLLING_COUNT,
-        "{about.entry.method} {about.entry.target:.80} came {about.times} times within {about.seconds:.0f} s,"
+        lambda item: item.times == POLLING_COUNT,
+        "{item.entry.method} {item.entry.target:.80} came {item.times} times within {item.seconds:.0f} s,"
         " and nothing else",
         "ask again after a change, or less and less often",
     ),
 )
 ARTEFACT_ROW = Row(
     "client.slip",
-    lambda about: about.text in ARTEFACTS,
-    '{about.location} is "{about.text}"',
+    lambda item: item.text in ARTEFACTS,
+    '{item.location} is "{item.text}"',
     "scripts write that for a value that is missing or not a string: leave it out, or send its text",
 )
 FIELD_ROWS = (  # each is about a `Value`
     ARTEFACT_ROW,
     Row(
         "client.field-twice",
-        lambda about: about.part and about.part.times > 1,
-        "{about.location} is sent {about.part.times} times; the last counts here, another service may take the first",
+        lambda item: item.part and item.part.times > 1,
+        "{item.location} is sent {item.part.times} times; the last counts here, another service may take the first",
         "use set where you use append",
     ),
     Row(
         "operations.delete-answers",
-        lambda about: about.name == "_method",
-        "{about.location} is ignored",
+        lambda item: item.name == "_method",
+        "{item.location} is ignored",
         "send a DELETE",
     ),
     Row(
         "client.unknown-field",
-        lambda about: not about.kind and about.name != "_method",
-        "{about.location} is not a field of {about.request.target.writes.name}",
+        lambda item: not item.kind and item.name != "_method",
+        "{item.location} is not a field of {item.request.target.writes.name}",
         "it is ignored",
     ),
     Row(
         "forms.one-enables",
-        lambda about: about.is_odd_boolean,
-        '{about.location} is "{about.text:.40}"',
+        lambda item: item.is_odd_boolean,
+        '{item.location} is "{item.text:.40}"',
         "the contract knows 1 and 0",
     ),
     Row(
         "client.ignored-field",
-        lambda about: (
-            about.name in about.request.context.ignored
-            and not about.is_odd_boolean
-            and ("does not go with this record or operation" if about.part.content else "is empty")
+        lambda item: (
+            item.name in item.request.context.ignored
+            and not item.is_odd_boolean
+            and ("does not go with this record or operation" if item.part.content else "is empty")
         ),
-        "{about.location} {found}",
+        "{item.location} {found}",
         "it is ignored",
     ),
     Row(
         "client.empty-file",
-        lambda about: about.file == b"",
-        "The file of {about.location} is empty",
+        lambda item: item.file == b"",
+        "The file of {item.location} is empty",
         "wait until it is read, or leave the field out",
     ),
     Row(
         "client.no-image",
-        lambda about: about.file and not IMAGE.match(about.file, 0, MAX_IMAGE_HEAD),
-        "The file of {about.location} is not an image that browsers show",
+        lambda item: item.file and not IMAGE.match(item.file, 0, MAX_IMAGE_HEAD),
+        "The file of {item.location} is not an image that browsers show",
         "check its first bytes before you send it",
     ),
     Row(
         "client.url-as-host",
-        lambda about: about.name == "host" and ("/" in about.text or ":" in about.text),
+        lambda item: item.name == "host" and ("/" in item.text or ":" in item.text),
         "The host is a URL or has a port",
         "send the name alone, such as new URL(text).hostname gives it",
     ),
     Row(
         "client.raw-plus",
-        lambda about: (
-            about.name == "email"
-            and about.request.entry.media_type == URLENCODED
-            and SPACE_FOR_PLUS.fullmatch(about.text)
+        lambda item: (
+            item.name == "email" and item.request.entry.media_type == URLENCODED and SPACE_FOR_PLUS.fullmatch(item.text)
         ),
         'The e-mail address has a space before the "@", because a raw "+" stands for one in an urlencoded form',
         "encode it as %2B, as URLSearchParams does",
@@ -498,11 +496,11 @@ class Remarks:
         return None
 
 
-def _matching_remarks(rows: Sequence[Row], about: object) -> Iterator[tuple[str, str]]:
+def _matching_remarks(rows: Sequence[Row], item: object) -> Iterator[tuple[str, str]]:
     """The remarks that are made about something, and their rules."""
     for row in rows:
-        if matched := row.test(about):
-            yield f"{row.text}; {row.fix}.".format(about=about, found=matched), row.rule
+        if matched := row.test(item):
+            yield f"{row.text}; {row.fix}.".format(item=item, found=matched), row.rule
 
 
 def _fields(request: RequestFacts) -> Iterator[Value]:

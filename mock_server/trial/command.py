@@ -12,10 +12,10 @@ import click
 from mock_server.app import contract_of
 from mock_server.defects import DEFECTS
 from mock_server.errors import SettingsError
-from mock_server.printed import say
+from mock_server.output import say
 from mock_server.settings import Settings
 from mock_server.trial import report
-from mock_server.trial.campaign import BROKEN, OPEN, TROUBLE, ClientTest
+from mock_server.trial.client_test import BROKEN, OPEN, TROUBLE, ClientTest
 from mock_server.trial.runs import Command, Person, Runs
 from mock_server.trial.trouble import KINDS
 

@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from link_management_contract.texts import printable
 from mock_server.errors import SettingsError
-from mock_server.trial.campaign import BROKEN, FAILED, NOT_TRIED, OPEN, SURVIVED, TROUBLE, ClientTest, Entry
+from mock_server.trial.client_test import BROKEN, FAILED, NOT_TRIED, OPEN, SURVIVED, TROUBLE, ClientTest, Entry
 from mock_server.trial.runs import ENDLESS
 
 RESULTS, JUNIT, SUMMARY = "results.json", "junit.xml", "summary.md"

@@ -20,7 +20,7 @@ from wire import HARBOUR, Client, over_network
 
 from mock_server import MockServer
 from mock_server.cli import parse, settings_of
-from mock_server.printed import banner, remarks, say
+from mock_server.output import banner, remarks, say
 
 
 def served(*options: str) -> MockServer:

@@ -21,7 +21,7 @@ from wire import PNG
 
 from mock_server import MockServer
 from mock_server.errors import SettingsError
-from mock_server.forwarding import passage
+from mock_server.forwarding import proxied_exchange
 from mock_server.forwarding.upstream import MAX_UPLOADS
 from mock_server.http import messages
 from mock_server.settings import Deployment, Settings
@@ -172,7 +172,7 @@ def test_what_follows_an_answer_is_not_taken_for_another() -> None:
 
 
 def test_an_answer_without_an_end_is_passed_on_within_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passage, "MAX_ANSWER_BYTES", 5 << 20)
+    monkeypatch.setattr(proxied_exchange, "MAX_ANSWER_BYTES", 5 << 20)
     endless = after(HEAD + b"\r\n", again(b"x" * 65_536))
     with Upstream(endless) as up, in_front(up.url) as server:
         came = list[int]()
@@ -299,7 +299,7 @@ class TestClients:
 
 
 def test_the_bound_of_an_answer_is_a_gibibyte() -> None:
-    assert passage.MAX_ANSWER_BYTES == 2**30
+    assert proxied_exchange.MAX_ANSWER_BYTES == 2**30
 
 
 def test_an_upload_is_whole_though_the_answer_begins_before_its_end() -> None:

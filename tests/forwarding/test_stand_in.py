@@ -22,8 +22,8 @@ from wire import ALPINE, HARBOUR, Answer, Client, over_network
 from link_management_contract import shipped_contract
 from mock_server import MockServer
 from mock_server.documents import write_document
-from mock_server.forwarding.sightings import FixtureRecording
-from mock_server.printed import recorded
+from mock_server.forwarding.recording import FixtureRecording
+from mock_server.output import recorded
 
 FEWER = ("--explore", "0", "--lag", "0")
 DOCUMENTED = {name: list(resource.record_schema) for name, resource in shipped_contract().resources.items()}
@@ -196,7 +196,7 @@ def test_a_recording_shows_what_there_was_and_not_whose_it_was(sightings: Fixtur
 
 
 def test_a_recording_is_bounded_in_bytes_and_private(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("mock_server.forwarding.sightings.MAX_BYTES", 3000)
+    monkeypatch.setattr("mock_server.forwarding.recording.MAX_BYTES", 3000)
     made = FixtureRecording(shipped_contract(), "")
     for number in (*range(1, 9), 1, 2):
         body = json.dumps({"data": {"id": number, "name": "n" * 900}}).encode()

@@ -8,7 +8,7 @@ from wire import Client, in_process
 from link_management_contract import shipped_contract
 from mock_server import Settings, create_app
 from mock_server.defects import DEFECTS
-from mock_server.defects.means import refuses
+from mock_server.defects.building_blocks import refuses
 from mock_server.defects.table import by_name, defect
 
 RULES = shipped_contract().rules

@@ -26,7 +26,7 @@ from link_management_contract import Rule, shipped_contract
 from mock_server import Settings
 from mock_server.control.instance import Instance
 from mock_server.control.shared_instance import SharedInstance
-from mock_server.defects.means import Call, Serve, Transformation
+from mock_server.defects.building_blocks import Call, Serve, Transformation
 from mock_server.effects.layer import EffectLayer
 
 CONTRACT = shipped_contract()

@@ -13,7 +13,7 @@ from contract_tests.exchange import Exchange, Request
 from contract_tests.exploration import Exploration
 from contract_tests.verdicts import VIOLATED
 from mock_server import Settings
-from mock_server.defects.means import Transformation, bytes_of
+from mock_server.defects.building_blocks import Transformation, bytes_of
 
 pytestmark = pytest.mark.usefixtures("no_pauses")
 FULL = Settings(fixture="empty", records=28)

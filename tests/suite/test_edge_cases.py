@@ -14,7 +14,7 @@ from contract_tests.run import needed
 from contract_tests.survey import visitor as waiting
 from contract_tests.verdicts import Verdict
 from mock_server import Settings
-from mock_server.defects.means import (
+from mock_server.defects.building_blocks import (
     Body,
     Call,
     Serve,

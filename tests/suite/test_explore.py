@@ -16,7 +16,7 @@ from contract_tests.survey.visit import visit
 from contract_tests.survey.visitor import Visitor
 from contract_tests.verdicts import Verdict
 from mock_server import Settings
-from mock_server.defects.means import Call, Serve, Transformation, changes, link
+from mock_server.defects.building_blocks import Call, Serve, Transformation, changes, link
 
 ADDRESSES = ("email", "webhook", "slack", "discord", "microsoft_teams")
 pytestmark = pytest.mark.usefixtures("no_pauses")

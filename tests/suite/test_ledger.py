@@ -22,7 +22,7 @@ from contract_tests.survey.visitor import Visitor
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.target import WriteRefusedError
 from mock_server import Settings, create_app
-from mock_server.defects.means import Call, Serve
+from mock_server.defects.building_blocks import Call, Serve
 
 
 def test_a_record_may_be_written_to_once_it_was_seen_with_its_marker() -> None:

@@ -15,7 +15,7 @@ from contract_tests.reports.results import as_dict
 from contract_tests.verdicts import Outcome
 from mock_server import Settings
 from mock_server.defects import DEFECTS
-from mock_server.defects.means import Call, Serve
+from mock_server.defects.building_blocks import Call, Serve
 
 CANARY = "Zeisig"
 SECRET = "Kolibri-5f2c"

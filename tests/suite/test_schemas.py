@@ -21,7 +21,7 @@ from contract_tests.exploration import Exploration
 from contract_tests.observation import Violation
 from contract_tests.verdicts import Verdict, observe
 from mock_server import Settings
-from mock_server.defects.means import Call, Serve, Transformation, content
+from mock_server.defects.building_blocks import Call, Serve, Transformation, content
 
 OTHERS: tuple[Any, ...] = (
     None,

@@ -35,7 +35,7 @@ from contract_tests.open_points import observed_choices, remarks
 from contract_tests.run import needed
 from contract_tests.verdicts import VIOLATED, Result, Verdict
 from mock_server import Settings
-from mock_server.defects.means import (
+from mock_server.defects.building_blocks import (
     Body,
     Call,
     Serve,
@@ -47,7 +47,7 @@ from mock_server.defects.means import (
     rows_of,
     then_do,
 )
-from mock_server.defects.means import record as of_record
+from mock_server.defects.building_blocks import record as of_record
 
 pytestmark = pytest.mark.usefixtures("no_pauses")
 FULL = Settings(fixture="empty", records=40)

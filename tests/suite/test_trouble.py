@@ -15,7 +15,7 @@ from contract_tests.survey.visit import visit
 from contract_tests.survey.visitor import Visitor
 from contract_tests.verdicts import VIOLATED, Verdict
 from mock_server import Settings
-from mock_server.defects.means import Call, Serve, Transformation
+from mock_server.defects.building_blocks import Call, Serve, Transformation
 
 EMPTY, SOME, FULL = (Settings(fixture="empty", records=records) for records in (0, 10, 40))
 OLD = range(1, 41)  # the ids of its records

@@ -20,7 +20,7 @@ from contract_tests.target.target import Timeouts
 from contract_tests.verdicts import Verdict, judge
 from link_management_contract import Rule
 from mock_server import Settings
-from mock_server.defects.means import refuses
+from mock_server.defects.building_blocks import refuses
 
 SEVERAL_NEEDS = sorted({needed([rule]) for rule in CONTRACT.rules.values()}, key=lambda needs: sorted(map(str, needs)))
 NOT_THERE = ("operations.reads-redirected-within-host", PARALLEL_RULE)

@@ -18,7 +18,7 @@ from shell import MOCK_SERVER, in_process
 from wire import Client, over_network
 
 from mock_server import cli
-from mock_server.trial import campaign, runs
+from mock_server.trial import client_test, runs
 
 CLIENT = (sys.executable, Path(__file__).parents[1] / "clients" / "planted.py")
 
@@ -256,7 +256,7 @@ def test_a_mistake_is_told_in_one_line(options: tuple[str, ...], message: str) -
 
 
 def test_an_error_of_the_trial_itself_is_no_failure_of_the_client(tmp_path: Path) -> None:
-    with patch.object(campaign, "differing", side_effect=ZeroDivisionError):
+    with patch.object(client_test, "differing", side_effect=ZeroDivisionError):
         ended = tried(client=script(tmp_path, "get('/api/domains/')"))
     assert ended.returncode == 3
     assert ended.stderr.splitlines()[-2:] == ["ZeroDivisionError", f"mock-server: {cli.OWN_ERROR}"]

@@ -25,7 +25,7 @@ from mock_server.defects import DEFECTS
 from mock_server.documents import write_document
 from mock_server.effects.conditions import CONDITIONS
 from mock_server.errors import SettingsError, shown_url
-from mock_server.forwarding.sightings import FixtureRecording
+from mock_server.forwarding.recording import FixtureRecording
 from mock_server.server import MockServer
 from mock_server.settings import SANDBOX_PREFIX, Deployment
 from mock_server.store.fixture_format import beginning, fixture_schema

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from werkzeug.http import parse_options_header
 from werkzeug.wrappers import Response
 
-from mock_server.defects.means import (
+from mock_server.defects.building_blocks import (
     SHOWING_OPERATIONS,
     Body,
     Call,

@@ -13,7 +13,7 @@ from mock_server.app import contract_of
 from mock_server.choices import Choices
 from mock_server.defects import DEFECTS
 from mock_server.errors import SettingsError
-from mock_server.printed import say
+from mock_server.output import say
 from mock_server.settings import Settings
 from mock_server.trial.runs import Result, Runs
 from mock_server.trial.traffic import Operation, Request, differing
