@@ -22,7 +22,6 @@ class UnusableTargetError(StoppedError):
     status = 7
 
     def __str__(self) -> str:
-        """The reason, after the words `target unusable`."""
         return f"target unusable: {super().__str__()}"
 
 

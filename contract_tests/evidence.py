@@ -26,7 +26,6 @@ class Listing:
 
     @cached_property
     def ids(self) -> tuple[Any, ...]:
-        """The ids in order, as far as records have one."""
         return tuple(id_of(row) for row in self.rows if id_of(row) is not None)
 
     @cached_property
@@ -35,7 +34,6 @@ class Listing:
 
     @property
     def total(self) -> int | None:
-        """The total that the first page states."""
         return self.pages[0].total if self.pages else None
 
     @property

@@ -124,7 +124,6 @@ class Exchange:
 
     @property
     def expects(self) -> Expect:
-        """The answer that rules expect here."""
         return self.judged_as or self.request.expects
 
     @property
@@ -154,7 +153,6 @@ class Exchange:
 
     @property
     def data(self) -> Any:
-        """The `data` of a JSON object, or None."""
         return self.json.get("data") if isinstance(self.json, dict) else None
 
     @property
@@ -176,7 +174,6 @@ class Exchange:
 
     @property
     def record(self) -> dict[str, Any] | None:
-        """The record that a read shows, or None."""
         data = self.data
         return data if self.succeeded and isinstance(data, dict) and _names_record(data.get("id")) else None
 

@@ -200,7 +200,6 @@ class RandomWalk(RuleBasedStateMachine):
 
     @initialize(target=slots, data=st.data())
     def create_first(self, data: st.DataObject) -> int:
-        """List the collection, and create a first record."""
         self.steps.append(self._list)
         return self._new_slot(data)
 

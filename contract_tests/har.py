@@ -251,7 +251,6 @@ def _recognised(contract: Contract, entry: dict[str, Any], number: int) -> tuple
 
 
 def _comment(entry: dict[str, Any]) -> dict[str, Any]:
-    """What a run's own archive states about a request."""
     with suppress(ValueError):
         comment = json.loads(entry.get("comment") or "null")
         return comment if isinstance(comment, dict) else {}

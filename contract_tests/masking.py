@@ -44,7 +44,6 @@ def begins(text: object, marker: str) -> bool:
 
 
 def shows(record: Mapping[str, Any], marker: str) -> bool:
-    """Whether a record shows a marker in any of its fields."""
     return holds(json.dumps(record, ensure_ascii=False), marker)
 
 

@@ -58,7 +58,6 @@ NOTHING_CHOSEN = FormStyle("a browser in which no file was chosen", file_name=""
 
 
 def encode(form: Mapping[str, str | tuple[str, bytes, str]], style: FormStyle = USUAL) -> tuple[bytes, str]:
-    """The body of a form, and its media type."""
     fields = sorted(form.items(), key=lambda field: isinstance(field[1], str)) if style.files_first else form.items()
     parts = [b"--%b\r\n%b\r\n" % (style.boundary.encode(), _part(name, value, style)) for name, value in fields]
     return b"".join(parts) + f"--{style.boundary}--{style.end}".encode(), media_type_of(style)

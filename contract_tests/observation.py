@@ -214,7 +214,6 @@ def from_first_difference(required: str, received: str) -> tuple[str, str]:
 
 
 def same_beginning(one: str, other: str) -> int:
-    """How many characters two texts begin with alike."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((position for position, (left, right) in pairs if left != right), min(len(one), len(other)))
 

@@ -39,8 +39,6 @@ DETECTORS: dict[str, Callable[[Exchanges], Iterator[str]]] = {}  # filled by the
 
 
 def detector(point: str, *arguments: str) -> Callable[[Detector], Detector]:
-    """Register the function that reads a server's choice at an open point."""
-
     def register(detect: Detector) -> Detector:
         DETECTORS[point] = partial(_detect, detect, arguments)
         return detect
@@ -149,7 +147,6 @@ def _reads_after_updates(exchanges: Exchanges, *resources: str) -> Iterator[tupl
 
 
 def _refused_creates(exchanges: Exchanges) -> Iterator[Exchange]:
-    """Creates that must not succeed, and did not."""
     for exchange in exchanges:
         is_invalid = (
             exchange.expects is Expect.REFUSAL and exchange.request.identity == OWN_KEY and exchange.made_id is None

@@ -124,7 +124,6 @@ def defects(base_url: str) -> dict[str, Defect]:
 
 
 def conditions(base_url: str) -> dict[str, list[float]]:
-    """All conditions that a mock can be put under, each with the measures that are worth trying."""
     amounts: dict[str, list[float]] = urllib3.request("GET", f"{base_url}/_mock/conditions").json()
     return amounts
 
@@ -215,7 +214,6 @@ class Row:
 
     @property
     def caught_count(self) -> int:
-        """The number of its trials that found its own rule violated."""
         return sum(self.defect.rule in judgement.fell for judgement in self.judgements)
 
     @property
@@ -294,7 +292,6 @@ class Proof:
 
     @property
     def failures(self) -> list[str]:
-        """What contradicts the proof, one line each."""
         uncaught = [row for row in self.rows if row.verdict != "caught"]
         lines = [f"{row.defect.name}: {row.verdict}{row.unrelated and f' ({row.unrelated})'}" for row in uncaught]
         for judgement in (*self.right, *self.hostile):
@@ -347,7 +344,6 @@ def greased(seed: int, resources: Sequence[str]) -> ServerSetup:
 
 
 def hostile(name: str, amount: float, seed: int, resources: Sequence[str]) -> ServerSetup:
-    """A trial of a correct server under a condition."""
     server_switches = switches(seed) | {"conditions": {name: amount}}
     return ServerSetup(name, seed, server_switches, tuple(resources), overlap=1, may_be_undecided=True)
 

@@ -128,7 +128,6 @@ def options_of(args: SimpleNamespace) -> Options:
 
 
 def further_requests(explore: int, overlap: int) -> int:
-    """How many requests are allowed beside those of the survey."""
     return 2 * explore + (REQUESTS_OF_BURSTS + overlap * REQUESTS_OF_A_ROUND if overlap else 0)
 
 
@@ -336,7 +335,6 @@ class Run:
 
     @cached_property
     def exploration(self) -> Callable[[Visitor], Iterator[Callable[[], object]]]:
-        """Yields what a visit does to explore."""
         from contract_tests.exploration import SEVERAL_TYPES, Exploration  # noqa: PLC0415
 
         weights = sum(SEVERAL_TYPES if resource.types else 1 for resource in self._contract.resources.values())

@@ -118,7 +118,6 @@ def _record_history(identifier: Any, earlier: list[Exchange]) -> list[Exchange]:
 
 
 def _existing_creates(earlier: list[Exchange]) -> list[Exchange]:
-    """The creates of the run's records that are there."""
     deleted_at = {step.request.identifier: step.number for step in earlier if step.request.operation == "delete"}
     creates = [step for step in earlier if step.request.operation == "create" and step.made_id]
     return [create for create in creates if deleted_at.get(create.made_id, 0) < create.number][-MAX_RECORDS:]

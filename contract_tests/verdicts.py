@@ -126,7 +126,6 @@ class Outcome:
 
     @property
     def failing(self) -> list[Result]:
-        """The first result of each rule that was found violated."""
         return first_violated(self.results)
 
     @property
@@ -236,7 +235,6 @@ def overall(  # noqa: PLR0913 - each of these affects the one word
     left: bool = False,
     interrupted: bool = False,
 ) -> tuple[str, int]:
-    """One word for all results, and the exit status that goes with it."""
     word, status = _word(list(results), partial=partial, strict=strict)
     if interrupted:
         word, status = "interrupted: no claim", INTERRUPTED
@@ -269,5 +267,4 @@ def unjudged(results: Iterable[Result]) -> list[str]:
 
 
 def possible(rules: Iterable[Rule]) -> int:
-    """How many results there may be: one for each rule and resource."""
     return sum(len(rule.resources) for rule in rules)

@@ -192,7 +192,6 @@ class Contract:
 
     @property
     def base_url(self) -> str:
-        """The base URL that its examples have."""
         url: str = self.document["servers"][0]["variables"]["base_url"]["default"]
         return url
 

@@ -81,7 +81,6 @@ class Session:
         return answer(stopped=True, remarks={QUOTED: mistakes})
 
     def end(self) -> None:
-        """Stop the mock, if it runs."""
         mock, self._mock = self._mock, None
         if mock:
             mock.__exit__(None, None, None)
@@ -232,7 +231,6 @@ class Session:
 def _switched(
     choices: dict[str, str] | None, conditions: dict[str, float] | None, defects: list[str] | None
 ) -> dict[str, Any]:
-    """The switches that are given."""
     switches = {"choices": choices, "conditions": conditions, "defects": defects}
     return {name: value for name, value in switches.items() if value is not None}
 

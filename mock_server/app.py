@@ -46,15 +46,12 @@ class _NoSessions(SessionInterface):
     _EMPTY = NullSession()
 
     def open_session(self, *_: Any) -> NullSession:
-        """An empty session."""
         return self._EMPTY
 
     def is_null_session(self, _: object) -> bool:
-        """Whether there is nothing to save; there never is."""
         return True
 
-    def save_session(self, *_: Any) -> None:
-        """Save nothing."""
+    def save_session(self, *_: Any) -> None: ...
 
 
 MAX_CACHED_ROUTES, MAX_CACHED_PATH = 1000, 200  # paths, and characters of one
@@ -108,7 +105,6 @@ class AnyHostFlask(ThreadSafeFlask):
         self._cached_matches: dict[tuple[str, str], tuple[Rule, Mapping[str, Any]]] = {}
 
     def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
-        """The routes for a request, whatever host it names."""
         if request is None:
             return None
         environ = request.environ
@@ -135,8 +131,7 @@ class LeanFlask(AnyHostFlask):
     def do_teardown_request(self, *_: Any) -> None:
         """Call no function, because none is registered."""
 
-    def do_teardown_appcontext(self, *_: Any) -> None:
-        """Call no function, because none is registered."""
+    def do_teardown_appcontext(self, *_: Any) -> None: ...
 
 
 YAML = "application/yaml"
@@ -204,7 +199,6 @@ def _add_api(app: Flask, service: Service) -> None:
 
 
 def _build_replica(settings: Settings, service: Service) -> Flask:
-    """A second mock with records of its own."""
     return create_app(settings, replace(service, accounts=cast("MemoryAccounts", service.accounts).copy()))
 
 
@@ -225,7 +219,6 @@ def _in_front(app: Flask, service: Service, deployment: Deployment) -> Flask:
 
 
 def _service(settings: Settings, before: Service | None, namespace: Namespace | None) -> Service:
-    """What the operations work with."""
     contract = contract_of(settings)
     chosen_values = {**settings.choices, **needs(defects_named(settings.defects), settings.choices)}
     choices = Choices(contract.open_points, chosen_values, settings.grease)
@@ -306,7 +299,6 @@ def contract_of(settings: Settings) -> Contract:
 
 
 def _contract(service: Service, text: Callable[[], str], media_type: str) -> Response:
-    """A rendering of the contract, with the base URL of this request."""
     return Response(text().replace(service.contract.base_url, service.base_url()), content_type=media_type)
 
 

@@ -34,7 +34,6 @@ class Ticking:
         self._lock = threading.Lock()
 
     def __call__(self) -> datetime:
-        """Advance the clock, and return its time."""
         with self._lock:
             self.now += self.step()
             return self.now
@@ -83,7 +82,6 @@ class JsonVariation:
         self._numbers = count(1)
 
     def __call__(self, payload: Any) -> Any:
-        """The payload to write as JSON instead."""
         if not isinstance(payload, dict):
             return payload
         rng = _seeded(self._seed, "voice", next(self._numbers))
@@ -108,7 +106,6 @@ class Grease:
         self._numbers = count(1)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer a request."""
         rng = _seeded(self._seed, "headers", next(self._numbers))
         added = [(name, rng.choice(HEADERS[name])) for name in rng.sample(list(HEADERS), rng.randrange(3))]
 

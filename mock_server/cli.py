@@ -57,7 +57,6 @@ class _Command(click.Command):
     """A command whose help shows options under headings."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options, heading by heading."""
         groups: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             if isinstance(parameter, click.Option) and (record := parameter.get_help_record(ctx)):
@@ -329,7 +328,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _try_client(options: SimpleNamespace) -> int:
-    """Try a client; the exit status."""
     from mock_server.trial.command import try_client  # noqa: PLC0415 - a mock that serves need not wait for it
 
     try:
@@ -342,7 +340,6 @@ def _try_client(options: SimpleNamespace) -> int:
 
 
 def _serve_tools(options: SimpleNamespace) -> None:
-    """Serve tools to a coding agent."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until it listens, there is nothing to tidy up
     try:
         from mock_server.agents import serve  # noqa: PLC0415 - as above
@@ -389,7 +386,6 @@ def _write_files(server: MockServer, options: SimpleNamespace) -> Iterator[tuple
 
 
 def _log(level: str) -> BatchHandler:
-    """Begin the log."""
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # nobody is shown them
     logging.raiseExceptions = False  # a log that cannot be written is no reason to stop
     handler = BatchHandler()
@@ -512,7 +508,6 @@ def _text_to_print(options: SimpleNamespace) -> str | None:
 
 
 def _base_url(options: SimpleNamespace) -> str:
-    """The base URL that a mock with these options has."""
     mock_origin = origin(options.host, options.port, is_secure=bool(options.tls_cert))
     return options.public_base_url or f"{mock_origin}{options.base_path}"
 

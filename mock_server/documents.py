@@ -77,7 +77,6 @@ def _node(node: Any, node_path: tuple[str | int, ...]) -> Any:
 
 
 def write_document(document: Any) -> str:
-    """A document as YAML that can be read again."""
     text: str = yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
     return text
 

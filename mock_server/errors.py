@@ -34,7 +34,6 @@ class Refusal(Exception):  # noqa: N818 - an answer, not a failure
 
     @property
     def status(self) -> int:
-        """The HTTP status."""
         return int(self.answer.partition("-")[0])
 
     @property

@@ -219,12 +219,10 @@ def _in_brackets(notes: list[str]) -> str:
 
 
 def defects() -> str:
-    """The defects with the rules they break."""
     return "\n".join(f"{defect.name}: {defect.description} ({defect.rule})" for defect in DEFECTS.values())
 
 
 def conditions() -> str:
-    """The conditions, each with its usual measure."""
     return "\n".join(
         f"{name}={condition.amounts[0]:g}: {condition.description}" for name, condition in CONDITIONS.items()
     )
@@ -266,7 +264,6 @@ class Clocked(logging.Formatter):
     """Lines that begin with the time of day, which is written once a second."""
 
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: ARG002, N802 - as logging calls it
-        """The time of day."""
         return _time_of_day(int(record.created))
 
 

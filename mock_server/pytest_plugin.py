@@ -19,7 +19,6 @@ TRY = "run each test that uses the mock once for every choice that the specifica
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Make the option known."""
     parser.getgroup("mock server").addoption("--mock-try", action="store_true", help=TRY)
 
 
@@ -35,7 +34,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known."""
     config.addinivalue_line("markers", MARKER_HELP)
 
 
@@ -102,7 +100,6 @@ class MockAccount:
 
     @property
     def remarks(self) -> list[Remark]:
-        """The remarks about its requests."""
         return [remark for entry in self.requests() for remark in entry.remarks]
 
     def requests(self, **filters: str) -> list[Entry]:

@@ -142,7 +142,6 @@ class MockServer:
         return origin(*self._address, is_secure=bool(self._tls))
 
     def __enter__(self) -> Self:
-        """Start listening and serving."""
         if self._listener:
             self._listener.settimeout(0)  # dup() passes this on to the open file, which all processes share
         listener = self._listener.dup() if self._listener else listen(*self._address)
@@ -157,7 +156,6 @@ class MockServer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Stop serving and free the port."""
         if self._worker:
             self._gateway.finish()
             self._worker.stop()

@@ -29,7 +29,6 @@ SLOWLY = 0.3  # seconds
 
 
 def overlap(visitor: Visitor, rounds: int) -> None:
-    """Send rounds of requests that overlap."""
     visitor.evidence.has_overlapped = True
     if not visitor.writes or (created := _create_writable(visitor)) is None:
         return

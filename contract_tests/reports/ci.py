@@ -115,7 +115,6 @@ def _for_xml(text: str) -> str:
 
 
 def _element(result: Result, *, strict: bool) -> str:
-    """The name of a result's JUnit element; empty if it passed."""
     if result["waived"]:
         return "skipped"
     verdict = Verdict(result["verdict"])
@@ -123,7 +122,6 @@ def _element(result: Result, *, strict: bool) -> str:
 
 
 def explain(result: Result) -> str:
-    """Why a verdict is what it is, in a few lines."""
     rows = [("waived", result["waived"])] if result["waived"] else []
     if result["findings"]:
         rows += [("required", result["statement"]), ("source", source_of(result))]

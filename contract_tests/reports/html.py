@@ -122,7 +122,6 @@ def _evidence(outcome: Outcome, finding: Violation) -> tuple[ExchangeView, list[
 
 
 def view_of(exchange: Exchange) -> ExchangeView:
-    """An exchange that is already masked, as the page shows it."""
     request = exchange.request
     form = [(name, _form_value(value)) for name, value in (request.form or {}).items()]
     if request.body is not None:

@@ -86,12 +86,10 @@ def script(  # noqa: PLR0913, PLR0917 - what was found, where, and how to show i
 
 
 def scripts(contract: Contract, outcome: Outcome) -> dict[str, str]:
-    """A script for each violated rule, by its name in the folder of reports."""
     return {file_of(result.rule.id): script_of(contract, outcome, result).text for result in outcome.failing}
 
 
 def script_of(contract: Contract, outcome: Outcome, result: Result) -> Script:
-    """The script for the first finding of a result, as short as is known."""
     resource, (shrunk_resource, shortest) = result.resource, outcome.shortest.get(result.rule.id, ("", None))
     subject = (outcome.base_url, result.rule, contract.resources[resource], result.findings[0], outcome.exchanges)
     return script(*subject, shortest if shrunk_resource == resource else None, outcome.public_base_url)

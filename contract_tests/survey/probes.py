@@ -54,7 +54,6 @@ Item = TypeVar("Item")
 
 
 def probes(visitor: Visitor) -> Iterator[Step]:
-    """All probes, on records made for them."""
     yield partial(_edges, visitor)
     yield partial(_far_pages, visitor)
     for name, text in (*(("page", number) for number in ODD_NUMBERS), *ODD_QUERIES):
@@ -311,7 +310,6 @@ def _far_pages(visitor: Visitor) -> None:
 
 
 def _post_shaped(visitor: Visitor, style: FormStyle) -> None:
-    """Create a record by a form as another client writes it."""
     resource = visitor.resource
     files = [name for name, type_ in resource.optional.items() if type_ == "file"]
     form = visitor.required_form() | {name: image(name) for name in files[: 1 if style != NOTHING_CHOSEN else None]}

@@ -202,7 +202,6 @@ class Visitor:
         return request_of(self.resource, "list", expects=expects, identity=identity, query=tuple(query.items()))
 
     def note_update(self, request: Request) -> None:
-        """Note a new name or host in the ledger, before it is sent."""
         label = (request.form or {}).get(self.resource.label)
         if label and request.identifier is not None:
             self.target.ledger.note_marker(self.resource.name, request.identifier, mark_of(label))
@@ -344,14 +343,12 @@ class Visitor:
         return exchange.record is not None and holds(exchange.body.decode("utf-8", "replace"), marker)
 
     def new_marker(self) -> str:
-        """The marker of a new record, a name or a host."""
         self._count += 1
         text = f"{self.marker}-{self._count}z"  # ends with a letter, so that no further digit follows
         self.evidence.markers.add(text)
         return f"{text}.example.com" if self.resource.label == "host" else text
 
     def required_form(self, **extra_fields: str) -> dict[str, FormValue]:
-        """A form with only the required fields, and more if given."""
         form: dict[str, FormValue] = {self.resource.label: self.new_marker()}
         if "type" in self.resource.required:
             form["type"] = "webhook"

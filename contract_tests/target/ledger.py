@@ -54,7 +54,6 @@ class Entry:
         return not self.removed and (self.identifier is not None or not self.refused)
 
     def is_marked_in(self, text: str) -> bool:
-        """Whether a text holds one of the markers."""
         return any(holds(text, marker) for marker in self.markers)
 
     def __str__(self) -> str:
@@ -188,7 +187,6 @@ class Ledger:
             self._file.close()
 
     def discard(self) -> None:
-        """Remove the file: nothing in it is of use any longer."""
         if self.path and self._file:
             self._file.close()
             self.path.unlink(missing_ok=True)
@@ -266,7 +264,6 @@ class Ledger:
         }
 
     def confirm(self, entry: Entry) -> None:
-        """Note that a record is the run's own."""
         if self.is_foreign(entry.resource, entry.identifier, entry.owner):
             return
         if not entry.seen or entry.stale:

@@ -423,7 +423,6 @@ class Target:
             raise BudgetSpentError(TIME_UP)
 
     def _left(self) -> float:
-        """How long the run may still take, in seconds."""
         return (self.limits.seconds or math.inf) - (time.monotonic() - self._started)
 
     def _keep_pace(self, requests: int) -> None:

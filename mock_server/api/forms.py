@@ -187,7 +187,6 @@ class Forms:
 
 
 def _is_cleared(field: Field, part: Part) -> bool:
-    """Whether an optional text is sent empty."""
     return field.kind == "text" and not field.required and part.content == ""
 
 

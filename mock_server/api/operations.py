@@ -61,7 +61,6 @@ def create_elsewhere(resources: Iterable[Resource], choices: Choices, base_path:
 
 
 def _other_spelling(path: str) -> str:
-    """The path with its trailing slash added or removed."""
     return path.removesuffix("/") if path.endswith("/") else f"{path}/"
 
 
@@ -81,7 +80,6 @@ def _spellings(resource: Resource, choices: Choices) -> Iterator[tuple[str, str,
 
 
 def _list_path(resource: Resource, choices: Choices) -> str:
-    """The path of the list."""
     path = resource.paths["list"]
     return path if choices["list-redirect"] == "no" else path.removesuffix("/")
 
@@ -123,7 +121,6 @@ class Service:
     errors: ErrorPages
 
     def base_url(self) -> str:
-        """The URL that page links begin with."""
         if self.settings.public_base_url:
             return self.settings.public_base_url
         incoming = request._get_current_object()  # type: ignore[attr-defined] # noqa: SLF001 - once, as it takes a while
@@ -231,7 +228,6 @@ def _update(service: Service, resource: Resource, identifier: str) -> Response:
 
 
 def _changed(service: Service, resource: Resource, form: Mapping[str, Any], record: Record) -> Record:
-    """The record as an update changes it."""
     values = _applicable(service, resource, form, {**record.values, **form})
     moved = "host" in values and values["host"] != record.values["host"]
     if moved and service.choices["domain-after-host-change"] == "disabled":

@@ -49,14 +49,12 @@ class Ready(Response):
         self.__dict__["_ready"] = body, status, media_type
 
     def __getattr__(self, name: str) -> Any:
-        """What a response has that is not there yet."""
         if "_ready" not in self.__dict__:
             raise AttributeError(name)
         self._become_usual()
         return getattr(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Change it."""
         if "_ready" in self.__dict__:
             self._become_usual()
         super().__setattr__(name, value)
@@ -66,7 +64,6 @@ class Ready(Response):
         super().__init__(body, status, content_type=media_type)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Send it."""
         if "_ready" not in self.__dict__ or environ["REQUEST_METHOD"] == "HEAD":
             return super().__call__(environ, start_response)
         body, status, media_type = self.__dict__["_ready"]
@@ -93,7 +90,6 @@ class Representations:
         self._cache_key = object()  # of the JSON that is written with these choices
 
     def record(self, resource: Resource, record: Record) -> dict[str, Any]:
-        """A record's read representation."""
         texts = map(record.values.get, resource.record_schema, repeat(""))
         fields: dict[str, Any] = dict(zip(resource.record_schema, texts, strict=True))
         utc_offset = timedelta(hours=HOURS_FROM_UTC[self._choices["time-zone"]])
@@ -110,15 +106,12 @@ class Representations:
         return fields if self._choices["further-keys"] == "none" else self._extend(fields, kind=resource.name)
 
     def read(self, resource: Resource, record: Record) -> dict[str, Any]:
-        """The envelope of one record."""
         return self._extend({"data": self.record(resource, record)}, version="1.0")
 
     def read_response(self, resource: Resource, record: Record, status: int = 200) -> Response:
-        """The answer that shows one record."""
         return self._enveloped(status, [self._text(resource, record)])
 
     def write_response(self, resource: Resource, record: Record, status: int) -> Response:
-        """The answer to a create or update."""
         if self._choices["write-answer"] == "record":
             return self.read_response(resource, record, status)
         return self._enveloped(status, [_dumped(self._extend({"id": record.id}, kind=resource.name))])
@@ -134,11 +127,9 @@ class Representations:
         return self._enveloped(200, ["[", *data, "], ", envelope_end])
 
     def json(self, payload: Any, status: int) -> Response:
-        """An answer with a JSON body."""
         return self._answer([_dumped(payload)], status)
 
     def _text(self, resource: Resource, record: Record) -> str:
-        """The JSON of a record."""
         if record.json and record.json[0] is self._cache_key:
             return record.json[1]
         text = _dumped(self.record(resource, record))
@@ -209,7 +200,6 @@ class ErrorPages:
         self._base_path = base_path
 
     def register(self, app: Flask) -> None:
-        """Handle every error of an application."""
         app.register_error_handler(Refusal, self.response)
         app.register_error_handler(HTTPException, self._http)
         app.register_error_handler(Exception, self._failure)
@@ -226,7 +216,6 @@ class ErrorPages:
         return answer
 
     def login_page(self) -> Response:
-        """The page that unauthorized clients may be redirected to."""
         return Response(LOGIN_PAGE, content_type=HTML)
 
     def _body(self, refusal: Refusal) -> AnyResponse:
@@ -334,7 +323,6 @@ class Paging:
         return Page(number, size, total, pages)
 
     def meta(self, page: Page) -> dict[str, int]:
-        """The list envelope's `meta`."""
         pages = page.pages or int(self._choices["empty-collection-pages"])
         return {"page": page.number, "results_per_page": page.size, "total": page.total, "total_pages": pages}
 

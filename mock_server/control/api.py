@@ -444,7 +444,6 @@ def _record_as_json(running: Instance, resource: Resource, record: Record) -> di
 
 
 def _searchable(record: dict[str, Any]) -> str:
-    """The values of a record, as one text."""
     return " ".join(str(value) for value in record.values() if value is not None).casefold()
 
 

@@ -62,7 +62,6 @@ def read_switches(values: Any, *, at_the_start: bool = True) -> dict[str, Any]:
 
 
 def switch_values(settings: Settings) -> dict[str, Any]:
-    """The values of all switches in these settings."""
     state = {name: getattr(settings, switch.setting) for name, switch in SWITCHES.items()}
     return state | {"open": dict(state["open"]), "fixture": str(state["fixture"])}
 
@@ -107,7 +106,6 @@ class Instance:
         self._put(settings)
 
     def _create_stores(self, contract: Contract) -> tuple[Journal, Effects, MutableMapping[str, str]]:
-        """Where requests, forced answers and snapshots are kept."""
         settings = self.settings
         return Journal(settings.journal), Effects(contract.resources.values(), settings), {}
 
@@ -115,7 +113,6 @@ class Instance:
         """Take over what other processes have changed; in memory, there are none."""
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer a request, and keep it in the journal."""
         return self.app(environ, start_response)
 
     @staticmethod
@@ -131,7 +128,6 @@ class Instance:
 
     @property
     def service(self) -> Service:
-        """What the application works with."""
         service: Service = self.app.extensions["mock_server"]
         return service
 

@@ -197,11 +197,9 @@ class Control:
 
     @property
     def app(self) -> Flask:
-        """The application that answers; a reset replaces it."""
         return self.running.app
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer a request."""
         return (self._plane if self.is_control(environ) else self.running)(environ, start_response)
 
     def is_control(self, environ: WSGIEnvironment) -> bool:
@@ -210,7 +208,6 @@ class Control:
         return path in ("/", PREFIX) or path.startswith(f"{PREFIX}/")
 
     def body_limit(self, environ: WSGIEnvironment) -> int:
-        """How long the body of a request may be, in bytes."""
         if not self.is_control(environ):
             return self.running.body_limit(environ)
         return 0 if self._guard.objection(Request(environ)) else MAX_BODY_BYTES

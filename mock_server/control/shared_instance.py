@@ -41,7 +41,6 @@ class SharedInstance(Instance):
         self.follow()
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer a request, and keep it in the journal."""
         try:
             self.follow()
             return super().__call__(environ, start_response)
@@ -95,7 +94,6 @@ class SharedInstance(Instance):
         self._store.edit(lambda head: head["meant"].clear() if account is None else head["meant"].pop(account, None))
 
     def clear_journal(self) -> None:
-        """Forget all requests, and what later remarks would build on."""
         self.journal.clear()
         self._forget()
 

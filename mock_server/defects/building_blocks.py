@@ -49,27 +49,22 @@ class Call:
 
     @cached_property
     def query(self) -> dict[str, str]:
-        """The parameters by name."""
         return Request(self.environ).args.to_dict()
 
     @property
     def authorization(self) -> str:
-        """The `Authorization` header, or an empty string."""
         return str(self.environ.get("HTTP_AUTHORIZATION", ""))
 
     @cached_property
     def account(self) -> Account | None:
-        """The account whose key the call carries."""
         key = key_of(self.environ)
         return self.service.accounts.get(key) if key else None
 
     @property
     def collection(self) -> Collection:
-        """The account's records of this resource."""
         return self.of(self.resource)
 
     def of(self, resource: Resource) -> Collection:
-        """The account's records of any resource."""
         if self.account is None:
             raise LookupError("a stranger has no records")
         return self.account.collections[resource.name]
@@ -151,7 +146,6 @@ Transformation = Callable[[Call, Serve], Response]
 
 
 def content(answer: Response) -> Any:
-    """The JSON of an answer, or None."""
     try:
         return json.loads(answer.get_data())
     except ValueError:
@@ -203,7 +197,6 @@ def json_of(operations: str, change: Callable[[Body], Any], applies: CallTest = 
 
 
 def has_known_key(call: Call) -> bool:
-    """Whether a call carries an account's key."""
     return call.account is not None
 
 
@@ -220,7 +213,6 @@ def bytes_of(operations: str, change: Callable[[bytes], bytes], applies: CallTes
 
 
 def rows_of(body: Body) -> list[Body]:
-    """The records that an answer shows."""
     rows: list[Body] = body["data"] if isinstance(body["data"], list) else [body["data"]]
     return rows
 
@@ -242,18 +234,14 @@ def record(
 
 
 def sets(name: str, value: Any) -> Callable[[Body], None]:
-    """Set a field to one value."""
     return lambda body: body.__setitem__(name, value)
 
 
 def turns(name: str, change: Callable[[Any], Any]) -> Callable[[Body], None]:
-    """Replace a field's value with one derived from it."""
     return lambda body: body.__setitem__(name, change(body[name]))
 
 
 def drops(name: str) -> Callable[[Body], None]:
-    """Leave a field out."""
-
     def change(body: Body) -> None:
         body.pop(name, None)
 
@@ -261,7 +249,6 @@ def drops(name: str) -> Callable[[Body], None]:
 
 
 def meta(name: str, value: Callable[[Body], Any], applies: CallTest = is_any) -> Transformation:
-    """Change a value in a list's `meta`."""
     return json_of("list", lambda body: body["meta"].__setitem__(name, value(body["meta"])), applies)
 
 
@@ -276,14 +263,12 @@ def link(name: str, value: Callable[[Body], Any], applies: Callable[[Body], bool
 
 
 def links(change: Callable[[str], str]) -> Transformation:
-    """Spell all page links in another way."""
     return json_of(
         "list", lambda body: body["links"].update({name: url and change(url) for name, url in body["links"].items()})
     )
 
 
 def page_url(body: Body, number: int) -> str:
-    """The link to a page, as this server spells links."""
     return f"{body['links']['first'].rpartition('=')[0]}={number}"
 
 
@@ -351,22 +336,18 @@ def changes(field: str, change: Callable[[str], str], operations: str = "create 
 
 
 def ignores(field: str, operations: str = "create update") -> Transformation:
-    """Ignore a field of the account's forms."""
     return form(operations, loses(field), has(field))
 
 
 def has(*names: str) -> Callable[[Mapping[str, str]], bool]:
-    """Whether a form has one of these fields."""
     return lambda fields: any(name in fields for name in names)
 
 
 def gives(*names: str) -> CallTest:
-    """Whether a call's form has one of these fields."""
     return lambda call: has(*names)(call.form)
 
 
 def loses(*names: str) -> Callable[[dict[str, str]], dict[str, str]]:
-    """Leave fields out of a form."""
     return lambda fields: {name: text for name, text in fields.items() if name not in names}
 
 
@@ -399,22 +380,18 @@ def is_full(body: Body) -> bool:
 
 
 def is_page(number: int) -> Callable[[Body], bool]:
-    """Whether a list shows the page with this number."""
     return lambda body: bool(body["meta"]["page"] == number)
 
 
 def was_updated(row: Body) -> bool:
-    """Whether a record was updated."""
     return row["last_datetime"] is not None
 
 
 def never_updated(row: Body) -> bool:
-    """Whether a record was never updated."""
     return row["last_datetime"] is None
 
 
 def is_email(row: Body) -> bool:
-    """Whether a handler is of type `email`."""
     return bool(row["type"] == "email")
 
 
@@ -440,17 +417,14 @@ def changes_a_neighbour(values: Callable[[Record, str], Mapping[str, Any]]) -> C
 
 
 def renamed(record: Record, label: str) -> dict[str, Any]:
-    """Another name or host."""
     return {label: f"x{record.values[label]}"}
 
 
 def toggled(record: Record, _: str) -> dict[str, Any]:
-    """The opposite state."""
     return {"is_enabled": not record.values["is_enabled"]}
 
 
 def removes_a_neighbour(call: Call, answer: Response) -> None:
-    """Remove the first other record of the list."""
     record = other_record(call, answer)
     if record:
         call.collection.delete(record.id)

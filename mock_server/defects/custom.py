@@ -77,7 +77,6 @@ FAR_PAGE = 2_000_000_000  # no page that a client has a reason to ask for
 
 
 def uses_size(size: str, applies: CallTest) -> Transformation:
-    """Use another page size than the one that is asked for."""
     return replaces("list", lambda call: call.asking(results_per_page=size), applies)
 
 
@@ -90,8 +89,6 @@ def asks_for_no_size(call: Call) -> bool:
 
 
 def any_size(max_size: int) -> Transformation:
-    """Use page sizes that are not allowed, up to some size."""
-
     def transformation(call: Call, serve: Serve) -> Response:
         text = call.query.get("results_per_page", "")
         allowed = call.service.contract.page_sizes
@@ -120,7 +117,6 @@ def shows_the_first(call: Call, body: Body) -> None:
 
 
 def shows_rows(change: Callable[[list[Body]], list[Body]], applies: Callable[[Body], bool]) -> Transformation:
-    """Show other records on a page."""
     return json_of(
         "list", lambda body: body | {"data": change(body["data"])} if applies(body) and body["data"] else None
     )
@@ -158,7 +154,6 @@ def repeats(call: Call, serve: Serve) -> Response:
 
 
 def lacks_new_records(call: Call, body: Body) -> None:
-    """Leave records that the account has created out of small pages."""
     created_ids: set[int] = call.memory.setdefault(call.resource.name, set())
     if call.operation == "create":
         created_ids.add(body["data"]["id"])
@@ -167,7 +162,6 @@ def lacks_new_records(call: Call, body: Body) -> None:
 
 
 def new_records_last(call: Call, body: Body) -> None:
-    """End pages of ten with the newest record."""
     created_ids: list[int] = call.memory.setdefault(call.resource.name, [])
     if call.operation == "create":
         created_ids.append(body["data"]["id"])
@@ -340,7 +334,6 @@ def claim_creation(call: Call, serve: Serve) -> Response:
 
 
 def lacks(field: str) -> CallTest:
-    """Whether a form lacks a field."""
     return lambda call: bool(call.parts) and not gives(field)(call)
 
 
@@ -592,7 +585,6 @@ def has_no_key(call: Call) -> bool:
 
 
 def has_wrong_key(call: Call) -> bool:
-    """Whether the call carries a key that belongs to no account."""
     return bool(call.authorization) and call.account is None
 
 
@@ -607,7 +599,6 @@ def key_that(match: Callable[[str, str], bool]) -> CallTest:
 
 
 def is_other_account(call: Call) -> bool:
-    """Whether the call carries the key of an account other than the first."""
     return call.account is not None and call.account is not call.service.accounts.get(first_key(call))
 
 
@@ -720,7 +711,6 @@ def begin_write(call: Call, key: str, value: Any) -> None:
 
 
 def under_way(call: Call, key: str) -> Any:
-    """What is under way, or None."""
     end_time, value = call.memory.get(key, (0.0, None))
     return value if monotonic() < end_time else None
 
@@ -809,8 +799,6 @@ def counts_once_more(call: Call, serve: Serve) -> Response:
 
 
 def during_creates(change: Callable[[dict[str, Any]], None]) -> Transformation:
-    """Change lists while a record is created."""
-
     def transformation(call: Call, serve: Serve) -> Response:
         answer, key = serve(call), f"create {call.resource.name}"
         if call.operation == "create" and is_carried_out(call, answer):
@@ -833,7 +821,6 @@ def counts_one_more(body: dict[str, Any]) -> None:
 
 
 def is_locked(call: Call, serve: Serve) -> Response:
-    """Fail writes of a resource while another is under way."""
     if call.operation not in ("create", "update", "delete") or not call.account:
         return serve(call)
     key = f"write {call.resource.name}"
@@ -890,7 +877,6 @@ def locks_up(call: Call, serve: Serve) -> Response:
 
 
 def makes(handler_type: str) -> CallTest:
-    """Whether a form makes a handler of a type."""
     return lambda call: call.form.get("type") == handler_type
 
 

@@ -90,7 +90,6 @@ class Defect:
         return frozenset(RULES[self.rule].implies)
 
     def __call__(self, call: Call, serve: Serve) -> Response:
-        """Answer a call, wrongly if the defect affects its resource."""
         if self.resources and call.resource.name not in self.resources:
             return serve(call)
         return self.transformation(call, serve)

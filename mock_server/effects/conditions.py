@@ -66,7 +66,6 @@ def refusing(status: int, applies: Callable[[Call], bool]) -> Transformation:
 
 
 def writes(call: Call) -> bool:
-    """Whether a call would write."""
     return call.operation in ("create", "update", "delete")
 
 
@@ -76,7 +75,6 @@ def quota(max_records: float) -> Transformation:
 
 
 def plan_without_types(_: float) -> Transformation:
-    """Refuse creates of Discord and Telegram handlers."""
     return refusing(403, lambda call: call.operation == "create" and call.form.get("type") in ("discord", "telegram"))
 
 
@@ -161,7 +159,6 @@ def answering(change: Callable[[WSGIEnvironment, Response], Response]) -> Callab
 
 
 def closed(_: WSGIEnvironment, answer: Response) -> Response:
-    """Announce that the connection is closed after the answer."""
     answer.headers["Connection"] = "close"
     return answer
 
@@ -178,7 +175,6 @@ def chunked(_: WSGIEnvironment, answer: Response) -> Response:
 
 
 def compressed(environ: WSGIEnvironment, answer: Response) -> Response:
-    """Compress an answer, if the client accepts that."""
     if Request(environ).accept_encodings["gzip"] and answer.get_data():
         answer.set_data(gzip.compress(answer.get_data()))
         answer.headers["Content-Encoding"] = "gzip"

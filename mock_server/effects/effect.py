@@ -289,7 +289,6 @@ class Effects:
         self._state = State()
 
     def __bool__(self) -> bool:
-        """Whether there may be any."""
         return bool(self._state.effects)
 
     @property
@@ -350,11 +349,9 @@ class Effects:
         return self._change(take) if any(effect.counts for effect in matching) else take(State(matching))
 
     def remove(self, number: int | None = None) -> None:
-        """Remove one effect, or all."""
         self._change(lambda state: state.keep(lambda effect: number is not None and effect.number != number))
 
     def remove_of(self, account: str) -> None:
-        """Remove those of one account alone."""
         self._change(lambda state: state.keep(lambda effect: effect.account != account))
 
     def _change(self, change: Callable[[State], Result]) -> Result:
@@ -385,7 +382,6 @@ def _checked(attributes: Any) -> dict[str, Any]:
 
 
 def _problems(effect: Effect) -> Iterator[str]:
-    """Why an effect is invalid."""
     yield from _problems_of_numbers(effect)
     if effect.method.upper() not in METHODS:
         yield f'"method" is "{effect.method}"; expected one of {", ".join(METHODS)}'

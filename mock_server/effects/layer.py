@@ -62,7 +62,6 @@ class EffectLayer:
             self._serve = _remembering(transformation, self._serve)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer a request."""
         context = context_of(environ)
         if not self._usual and not context.effects:
             is_unchanged = not self._is_needed and not environ.get("HTTP_PREFER")

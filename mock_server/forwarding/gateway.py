@@ -111,7 +111,6 @@ class ForwardingGateway(Gateway):
         self._under_way = 0
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer a request."""
         self._loop = self._loop or asyncio.get_running_loop()
         environ = environ_of(scope)
         if self._wsgi_site.is_control(environ):
@@ -194,7 +193,6 @@ class ForwardingGateway(Gateway):
         return None
 
     async def _pass_back(self, exchange: ProxiedExchange, answer: aiohttp.ClientResponse, start: Message) -> None:
-        """Send the deployment's answer as it comes."""
         context = exchange.context
         parts = exchange.coming(self._upstream.parts(answer))
         headers = _merge_headers(kept_headers(answer), start["headers"])

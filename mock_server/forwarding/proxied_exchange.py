@@ -42,7 +42,6 @@ class Copy:
 
     @property
     def content(self) -> bytes:
-        """What is kept."""
         return bytes(self._content)
 
     def add(self, part: bytes) -> None:
@@ -178,7 +177,6 @@ class ProxiedExchange:
             yield part
 
     async def start_answer(self, start: Message) -> None:
-        """Send the head of the answer."""
         self.is_begun = True
         await self._send(start)
 

@@ -147,7 +147,6 @@ class Upstream:
         reschedule(clock() + seconds)
 
     async def close(self) -> None:
-        """Close all connections."""
         if self._session:
             await self._session.close()
 

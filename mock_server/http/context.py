@@ -49,7 +49,6 @@ class Context:
 
 
 def context_of(environ: WSGIEnvironment) -> Context:
-    """The context of a request."""
     context: Context | None = environ.get(KEY)
     if context is None:
         context = environ[KEY] = Context()

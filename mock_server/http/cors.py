@@ -34,7 +34,6 @@ class Cors:
         self._origins = frozenset(origins)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer a request."""
         origin = environ.get("HTTP_ORIGIN", "")
         allowed = ANY_ORIGIN if ANY_ORIGIN in self._origins else origin if origin in self._origins else ""
         if not origin or not allowed:
@@ -75,7 +74,6 @@ class KnownHosts:
         self._public = urlsplit(public_base_url or "").hostname
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer a request."""
         if not self._knows(environ.get("HTTP_HOST", "")):
             title = (
                 f'This mock does not go by the name "{environ["HTTP_HOST"]}"; send the request to its address, or start'

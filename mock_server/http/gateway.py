@@ -44,11 +44,9 @@ log = logging.getLogger("mock_server")
 class WsgiSite(Protocol):
     """What a gateway serves."""
 
-    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer a request."""
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]: ...
 
-    def is_control(self, environ: WSGIEnvironment) -> bool:
-        """Whether a request is for the control plane."""
+    def is_control(self, environ: WSGIEnvironment) -> bool: ...
 
     def body_limit(self, environ: WSGIEnvironment) -> int:
         """How long the body of a request may be, in bytes; 0 if it is not read at all."""
@@ -71,7 +69,6 @@ class Gateway:
         self._delayed = self._held_bytes = 0
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer a request."""
         start, body, delay, body_delay = await self._received(scope, receive)
         if not isinstance(body, list):
             return await self._stream(start, body, receive, send)
@@ -125,7 +122,6 @@ class Gateway:
         """Let requests under way end, before the server stops; they end by themselves here."""
 
     def stop(self) -> None:
-        """Shut down all threads."""
         for pool in (self._control, self._api):
             if pool:
                 pool.shutdown(wait=False, cancel_futures=True)

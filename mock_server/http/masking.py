@@ -42,7 +42,6 @@ def masked_header(name: str, text: str) -> str:
 
 
 def masked_query(query: str) -> str:
-    """A query string without secrets."""
     if not query or not is_secret(unquote_plus(query)):
         return query
     pairs = (pair.partition("=") for pair in query.split("&"))

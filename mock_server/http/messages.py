@@ -109,7 +109,6 @@ def _headers(raw_headers: tuple[tuple[bytes, bytes], ...]) -> Mapping[str, str]:
 
 
 def has_body(environ: WSGIEnvironment) -> bool:
-    """Whether a body follows a request's head."""
     return "HTTP_TRANSFER_ENCODING" in environ or environ.get("CONTENT_LENGTH", "0") != "0"
 
 

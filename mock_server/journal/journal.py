@@ -101,12 +101,10 @@ class Entry:
 
     @property
     def media_type(self) -> str:
-        """The media type of its body, without parameters."""
         return self.headers.get("Content-Type", "").partition(";")[0].strip().lower()
 
     @property
     def target(self) -> str:
-        """Path and query."""
         return f"{self.path}?{self.query}" if self.query else self.path
 
     @property
@@ -125,7 +123,6 @@ class Entry:
         return ""
 
     def complete(self) -> Entry:
-        """The entry itself."""
         return self
 
 
@@ -180,22 +177,18 @@ class RawEntry:
 
     @property
     def media_type(self) -> str:
-        """The media type of its body, without parameters."""
         return self.headers.get("CONTENT_TYPE", "").partition(";")[0].strip().lower()
 
     @property
     def target(self) -> str:
-        """Path and query."""
         return f"{self.path}?{self.query}" if self.query else self.path
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes to keep."""
         form = sum([len(name) + len(part if isinstance(part, str) else part.name) for name, part in self.form])
         return BARE + len(self.query) + len(self.text) + len(self.answer) + form + sum(map(len, self.headers.values()))
 
     def complete(self) -> Entry:
-        """Its entry."""
         seconds, milliseconds = divmod(int(self.time * 1000), 1000)
         entry = Entry(
             time=f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}.{milliseconds:03}",
@@ -345,7 +338,6 @@ class Journal:
         return [(stored.entry, _unmasked_answer(stored, answer)) for stored, answer in stored_answers]
 
     def clear(self) -> None:
-        """Forget all requests and remarks."""
         with self._lock:
             self._entries.clear()
             self._answers.clear()
@@ -397,5 +389,4 @@ FILTERS: dict[str, Callable[[Entry, str], bool]] = {
 
 
 def matches(entry: Entry, filters: Mapping[str, str]) -> bool:
-    """Whether a request passes all filters."""
     return all(FILTERS[name](entry, expected) for name, expected in filters.items())

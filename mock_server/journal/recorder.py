@@ -208,7 +208,6 @@ def _path(environ: WSGIEnvironment) -> str:
 
 
 def _target(key: str, environ: WSGIEnvironment) -> tuple[str, str]:
-    """Path and query without a key."""
     parts = key, environ["PATH_INFO"], environ["QUERY_STRING"]
     return _masked_target(*parts) if sum(map(len, parts)) <= MAX_TEXT_LENGTH else _masked_target.__wrapped__(*parts)
 

@@ -93,12 +93,10 @@ class RequestFacts:
 
     @property
     def is_json(self) -> bool:
-        """Whether its body is JSON."""
         return self.entry.media_type == "application/json"
 
     @property
     def parts(self) -> Mapping[str, Part]:
-        """The parts of its form."""
         return self.context.parts or {}
 
 
@@ -127,7 +125,6 @@ class Value:
 
     @property
     def file(self) -> bytes | None:
-        """The content of a file, in a field for files."""
         return self.part.content if self.kind == "file" and self.part and isinstance(self.part.content, bytes) else None
 
 
@@ -504,7 +501,6 @@ def _matching_remarks(rows: Sequence[Row], item: object) -> Iterator[tuple[str, 
 
 
 def _fields(request: RequestFacts) -> Iterator[Value]:
-    """The fields of a form."""
     if request.target.form and request.target.writes:
         for name, part in request.parts.items():
             field, text = (

@@ -80,17 +80,14 @@ class SharedAccounts:
 
     @property
     def keys(self) -> dict[str, str]:
-        """The name of each account by its key, sandboxes aside."""
         keys: dict[str, str] = self._start["keys"]
         return dict(keys)
 
     def knows(self, key: str) -> bool:
-        """Whether a key opens an account, without making one."""
         return key in self._start["keys"] or is_sandbox(key)
 
     @property
     def now(self) -> datetime:
-        """The time at which clocks start."""
         return moment(int(self._namespace.store.ask("GET", self._namespace.key("now")) or self._start["start"]))
 
     def get(self, key: str) -> SharedAccount | None:
@@ -136,7 +133,6 @@ class SharedAccounts:
 
     @property
     def sandboxes(self) -> dict[str, SharedAccount]:
-        """All sandboxes by key, the most recently used last."""
         keys = [raw_key.decode() for raw_key in self._namespace.store.ask("ZRANGE", self._usage_key, "0", "-1")]
         raws = self._namespace.store.ask("HMGET", self._slots_key, *keys) if keys else []
         return {key: account for key, raw in zip(keys, raws, strict=True) if (account := self._account(key, raw))}

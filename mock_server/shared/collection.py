@@ -67,12 +67,10 @@ class SharedClock(Ticking):
         self._namespace, self._key, self._step = namespace, namespace.key("clock", str(number)), step
 
     def __call__(self) -> datetime:
-        """Advance the clock, and return its time."""
         return moment(int(self._namespace.store.ask("INCRBY", self._key, str(int(self._step().total_seconds())))))
 
     @property
     def now(self) -> datetime:
-        """Its time."""
         return moment(int(self._namespace.store.ask("GET", self._key) or 0))
 
     @now.setter
@@ -176,7 +174,6 @@ class SharedCollection:
         return record if self._carry_out(checks, commands, record.values, {}) else None
 
     def get(self, identifier: int) -> Record:
-        """The record with this id."""
         self._last_read = self._read_for_change(identifier)
         return self._last_read[0]
 
@@ -220,12 +217,10 @@ class SharedCollection:
 
     @property
     def all_records(self) -> list[Record]:
-        """All records, in order."""
         return self.page(lambda total: (0, total))[0]
 
     @property
     def total(self) -> int:
-        """How many records there are."""
         return self.page(lambda _: (0, 0))[1]
 
     def page(self, view: Callable[[int], tuple[int, int]]) -> tuple[list[Record], int]:
@@ -333,7 +328,6 @@ class SharedCollection:
 
 
 def as_json(record: Record) -> str:
-    """A record as JSON."""
     values = {name: _jsonable(value) for name, value in record.values.items()}
     return json.dumps([values, seconds(record.created), record.updated and seconds(record.updated)])
 

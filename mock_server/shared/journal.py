@@ -80,7 +80,6 @@ class SharedJournal(Journal):
         self._add = store.script(KEEP_ENTRY)
 
     def add(self, request: RawEntry | Entry, answer: bytes = b"") -> None:
-        """Keep a request, and drop the oldest ones if there is no room."""
         entry = request.complete()
         first = json.dumps([f"{entry.method} {entry.target}", entry.account])
         remarks = [[json.dumps([remark.what, remark.rule]), first] for remark in entry.remarks if not remark.is_meant]
@@ -96,7 +95,6 @@ class SharedJournal(Journal):
 
     @property
     def remark_counts(self) -> dict[tuple[str, str], Count]:
-        """How often each remark was made."""
         times, first = self._store.ask_all([["HGETALL", f"{self._at}:remarked"], ["HGETALL", f"{self._at}:first"]])
         return {
             (text, rule): Count(int(count), *json.loads(first[remark_key]))
@@ -105,17 +103,14 @@ class SharedJournal(Journal):
         }
 
     def find(self, **filters: str) -> list[Entry]:
-        """The requests that match, oldest first."""
         return [entry for entry in self._all_entries() if matches(entry, filters)]
 
     def entry(self, number: int) -> Entry | None:
-        """One request, if it is still kept."""
         entry_json = self._store.ask("HGET", f"{self._at}:entries", str(number))
         return _entry(number, entry_json) if entry_json else None
 
     @property
     def exchanges(self) -> list[tuple[Entry, bytes | None]]:
-        """The requests, oldest first, each with the whole body of its answer, or None if that is not kept."""
         entries = self._all_entries()
         answers = self._ask_for("answers", [entry.number for entry in entries])
         return [
@@ -124,13 +119,11 @@ class SharedJournal(Journal):
         ]
 
     def clear(self) -> None:
-        """Forget all requests and remarks."""
         kinds = ("entries", "answers")
         names = [*kinds, *(f"{kind}-{part}" for kind in kinds for part in ("order", "bytes")), "remarked", "first"]
         self._store.carry_out(commands=[["UNLINK", f"{self._at}:{name}"] for name in names])
 
     def follow(self, seconds: float, **filters: str) -> Iterator[Entry | None]:
-        """Requests as they arrive, and None whenever none has arrived for some seconds."""
         last = int(filters.pop("after")) if "after" in filters else self._latest
         while True:
             try:
@@ -236,7 +229,6 @@ class SharedSnapshots(MutableMapping[str, str]):
         self._keep = store.script(SNAPSHOT)
 
     def __getitem__(self, name: str) -> str:
-        """A fixture."""
         fixture_json: bytes | None = self._store.ask("HGET", self._key, name)
         if fixture_json is None:
             raise KeyError(name)
@@ -253,16 +245,13 @@ class SharedSnapshots(MutableMapping[str, str]):
             raise SettingsError(f"there may be {limit} snapshots, of {most_bytes >> 20} MiB together; delete one")
 
     def __delitem__(self, name: str) -> None:
-        """Remove a fixture."""
         if not self._store.ask("HDEL", self._key, name):
             raise KeyError(name)
 
     def __iter__(self) -> Iterator[str]:
-        """Their names."""
         return iter(sorted(name.decode() for name in self._store.ask("HKEYS", self._key)))
 
     def __len__(self) -> int:
-        """How many there are."""
         return int(self._store.ask("HLEN", self._key))
 
 
@@ -311,12 +300,10 @@ class SharedUploads(Uploads):
         return Upload(name, media_type, len(content), self._namespace.check_not_reset(number))
 
     def content(self, upload: Upload) -> bytes | None:
-        """The content of a file, or None if it was dropped."""
         file_found = self.find(upload.key)
         return file_found and file_found[1]
 
     def find(self, key: int) -> tuple[str, bytes] | None:
-        """The media type and content of a file by its key, or None if it was dropped."""
         hash_keys = (f"{self._at}:types", f"{self._at}:contents")
         media_type, content = self._namespace.store.ask_all([["HGET", hash_key, str(key)] for hash_key in hash_keys])
         return None if content is None else (media_type.decode(), content)

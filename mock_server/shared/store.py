@@ -295,7 +295,6 @@ class Namespace:
     is_empty: bool = False
 
     def key(self, *parts: str) -> str:
-        """A key of this space."""
         return ":".join((self.store.prefix, str(self.epoch), *parts))
 
     def carry_out(self, keys: Sequence[str] = (), **plan: Any) -> int:

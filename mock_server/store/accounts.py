@@ -184,17 +184,14 @@ class MemoryAccounts:
 
     @property
     def sandboxes(self) -> dict[str, MemoryAccount]:
-        """All sandboxes by key, the most recently used last."""
         with self._lock:
             return dict(self._sandboxes)
 
     @property
     def now(self) -> datetime:
-        """The time at which clocks start."""
         return self._start
 
     def set_clocks(self, now: datetime, key: str | None = None) -> None:
-        """Set one account's clock, or all; see `Accounts`."""
         check_clock(now)
         account = self.get(key) if key else None
         if key and account is None:
@@ -209,11 +206,9 @@ class MemoryAccounts:
 
     @property
     def keys(self) -> dict[str, str]:
-        """The name of each account by its key, sandboxes aside."""
         return {key: account.name for key, account in self._by_key.items()}
 
     def knows(self, key: str) -> bool:
-        """Whether a key opens an account, without making one."""
         return key in self._by_key or is_sandbox(key)
 
     def get(self, key: str) -> MemoryAccount | None:

@@ -45,7 +45,6 @@ class IdSequence:
         self._lock = threading.Lock()
 
     def next(self) -> int:
-        """A new id."""
         with self._lock:
             self.last = self._following(self.last)
             return self.last
@@ -247,12 +246,10 @@ class MemoryCollection:
 
     @property
     def all_records(self) -> list[Record]:
-        """All records, in order."""
         return self.page(lambda total: (0, total))[0]
 
     @property
     def total(self) -> int:
-        """How many records there are."""
         with self._lock:
             return len(self._contents.index)
 

@@ -231,7 +231,6 @@ class Reading:
 
 
 def is_id(value: Any) -> TypeGuard[int]:
-    """Whether a fixture can give a record this id."""
     return type(value) is int and 0 < value <= MAX_ID
 
 

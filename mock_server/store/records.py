@@ -125,14 +125,12 @@ class Records(dict[int, Record]):
         return record
 
     def __delitem__(self, identifier: int) -> None:
-        """Remove a record for good."""
         if identifier in self.generated.ids:
             self._deleted.add(identifier)
         super().__delitem__(identifier)
 
     @property
     def ids(self) -> Iterator[int]:
-        """All ids."""
         generated = self.generated.ids
         return chain(
             (identifier for identifier in self if identifier not in generated),
@@ -181,7 +179,6 @@ class NewRecords:
         self._seed = seed
 
     def values(self, resource: Resource, identifier: int) -> dict[str, Any]:
-        """The values by field."""
         is_varied = self._choices["color"] == "varied"
         starts = {
             "color": f"#{crc32(f'{self._seed}/{identifier}'.encode()) & 0xFFFFFF:06x}" if is_varied else "#5a67d8",

@@ -203,7 +203,6 @@ class ClientTest:
         return [[(pending["name"], pending["value"])] for pending in next_ones]
 
     def _troubles(self, names: Collection[str]) -> dict[Variation, Entry]:
-        """The kinds of trouble that the client can meet."""
         operations = {operations.name for operations in map(self._operation, self._runs.first.requests) if operations}
         return {
             Variation(trouble=name): {"kind": TROUBLE, "name": name, "what": kind.description}
@@ -212,7 +211,6 @@ class ClientTest:
         }
 
     def _defects(self, names_chosen: Collection[str]) -> dict[Variation, Entry]:
-        """The defects that the client can meet."""
         names = [name for name in DEFECTS if not names_chosen or name in names_chosen]
         first_requests = zip(names, self._first_differences([{"defects": (name,)} for name in names]), strict=True)
         names_met = [name for name, first_request in first_requests if first_request]
@@ -246,7 +244,6 @@ class ClientTest:
         return bool(self._outcome(_of(*choices)).failure)
 
     def _outcomes(self, variations: Sequence[Variation]) -> Iterator[Result]:
-        """The outcomes of several variations, some at a time."""
         with ThreadPoolExecutor(self._jobs) as pool:
             try:
                 yield from pool.map(self._outcome, variations)

@@ -77,7 +77,6 @@ class Runs:
         self.operations = Operations(contract_of(Settings(contract=settings.get("contract"))), settings["base_path"])
 
     def __call__(self, variation: Variation) -> Result:
-        """Let the client do its work with a server of its own."""
         kind, first = KINDS.get(variation.trouble), self.first
         trouble = Disturbance(kind, self.operations, first.count)
         tap = Tap(self.operations, lambda environ: trouble.before(server.running, environ))
@@ -146,12 +145,10 @@ class Command:
             return failure, output.read().decode("utf-8", "replace")
 
     def stop(self) -> None:
-        """End all that still runs."""
         for process in list(self._live.values()):
             self._end(process)
 
     def _environment(self, server: MockServer) -> dict[str, str]:
-        """Where the server is."""
         url, key = server.base_url, next(iter(server.api_keys))
         variables = {name: text.replace("{url}", url).replace("{key}", key) for name, text in self._variables.items()}
         return dict.fromkeys(URLS, url) | {KEY: key} | variables

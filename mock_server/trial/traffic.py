@@ -54,7 +54,6 @@ class Operations:
         ]
 
     def operation_of(self, method: str, path: str) -> Operation | None:
-        """The operation that a request calls, or None."""
         for pattern, resource, name in self._patterns:
             if match := re.fullmatch(pattern, f"{method} {path}"):
                 return Operation(resource, name, "".join(match.groups()))
@@ -97,12 +96,10 @@ class Tap:
         self.count = self._bytes = 0
 
     def attach(self, wsgi_site: WsgiSite) -> WsgiSite:
-        """Tap a site."""
         self._wsgi_site, self.is_control, self.body_limit = wsgi_site, wsgi_site.is_control, wsgi_site.body_limit
         return self
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer a request."""
         is_control = self.is_control(environ)
         if not is_control:
             self.count += 1
