@@ -170,10 +170,8 @@ class Generated:
         """The documented fields among generated ones; a name begins with the marker, and a host is the marker."""
         resource = self._visitor.resource
         types = dict.fromkeys(resource.required, "text") | resource.optional
-        in_contract = {name: getattr(made_up, "data", made_up) for name, made_up in fields.items() if name in types}
-        form = {
-            name: harmless(name, types[name], made_up) for name, made_up in in_contract.items()
-        }  # a file's data is bytes
+        valid = {name: getattr(made_up, "data", made_up) for name, made_up in fields.items() if name in types}
+        form = {name: harmless(name, types[name], made_up) for name, made_up in valid.items()}  # a file's data is bytes
         if resource.label in form:
             form[resource.label] = marker if resource.label == "host" else f"{marker} {form[resource.label]}"
         return form

@@ -165,17 +165,15 @@ def _is_written(exchange: Exchange, _: Resource) -> bool:
 
 def _with_refusals(exchanges: tuple[Exchange, ...], contract: Contract) -> tuple[Exchange, ...]:
     """The exchanges, treating rejected lists of the first page as documented if the key is good."""
-    if not any(exchange.succeeded and exchange.request.identity == OWN_KEY for exchange in exchanges):
+    if not any(entry.succeeded and entry.request.identity == OWN_KEY for entry in exchanges):
         return exchanges
 
-    def is_rejected(exchange: Exchange) -> bool:
-        resource = contract.resources[exchange.request.resource]
-        lists_collection = exchange.request.path == resource.list_path and exchange.expects is Expect.OPEN
-        return lists_collection and exchange.status in REJECTED and _documented_page(exchange, resource) == 1
+    def is_rejected(entry: Exchange) -> bool:
+        resource = contract.resources[entry.request.resource]
+        lists_collection = entry.request.path == resource.list_path and entry.expects is Expect.OPEN
+        return lists_collection and entry.status in REJECTED and _documented_page(entry, resource) == 1
 
-    return tuple(
-        replace(exchange, judged_as=Expect.SUCCESS) if is_rejected(exchange) else exchange for exchange in exchanges
-    )
+    return tuple(replace(entry, judged_as=Expect.SUCCESS) if is_rejected(entry) else entry for entry in exchanges)
 
 
 def _decompress_file(content: bytes) -> bytes:

@@ -33,10 +33,8 @@ def _normalize(text: str) -> str:
 
 def holds(text: str, marker: str) -> bool:
     """Whether a text holds a marker; no text holds an empty one."""
-    wanted_text, letters = normalize(marker), normalize(text)
-    return (
-        bool(wanted_text) and wanted_text in letters and re.search(rf"{wanted_text}{_end(marker)}", letters) is not None
-    )
+    needle, letters = normalize(marker), normalize(text)
+    return bool(needle) and needle in letters and re.search(rf"{needle}{_end(marker)}", letters) is not None
 
 
 def begins(text: object, marker: str) -> bool:

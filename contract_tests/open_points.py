@@ -87,9 +87,7 @@ def remarks(exchanges: Iterable[Exchange]) -> list[str]:
 
 def _unfilled(exchanges: Exchanges) -> Iterator[str]:
     """The page sizes above that of a page with all records: a server that caps them shows the same."""
-    pages = [
-        exchange.page for exchange in _successes(exchanges, "list") if exchange.page and exchange.page.total is not None
-    ]
+    pages = [answer.page for answer in _successes(exchanges, "list") if answer.page and answer.page.total is not None]
     untried: dict[str, list[str]] = {}
     for resource in dict.fromkeys(page.exchange.request.resource for page in pages):
         matching = [page for page in pages if page.exchange.request.resource == resource]
@@ -147,20 +145,14 @@ def _reads_after_updates(exchanges: Exchanges, *resources: str) -> Iterator[tupl
 
 
 def _refused_creates(exchanges: Exchanges) -> Iterator[Exchange]:
-    for exchange in exchanges:
-        is_invalid = (
-            exchange.expects is Expect.REFUSAL and exchange.request.identity == OWN_KEY and exchange.made_id is None
-        )
-        if is_invalid and not exchange.failed:
-            yield exchange
+    for create in exchanges:
+        is_invalid = create.expects is Expect.REFUSAL and create.request.identity == OWN_KEY and create.made_id is None
+        if is_invalid and not create.failed:
+            yield create
 
 
 def _creates(exchanges: Exchanges) -> Iterator[tuple[Exchange, dict[str, Any]]]:
-    return (
-        (exchange, dict(exchange.request.form or {}))
-        for exchange in exchanges
-        if exchange.request.operation == "create"
-    )
+    return ((create, dict(create.request.form or {})) for create in exchanges if create.request.operation == "create")
 
 
 @detector("create-status", "create")
@@ -492,9 +484,7 @@ def _settings_unset(exchanges: Exchanges) -> Iterator[str]:
 
 @detector("ids")
 def _ids(exchanges: Exchanges) -> Iterator[str]:
-    creates = [
-        exchange for exchange in exchanges if exchange.request.operation == "create" and exchange.made_id is not None
-    ]
+    creates = [create for create in exchanges if create.request.operation == "create" and create.made_id is not None]
     for resource in {create.request.resource for create in creates}:
         ids = [create.made_id or 0 for create in creates if create.request.resource == resource]
         if ids and min(ids) > BEYOND_32_BITS:

@@ -106,14 +106,12 @@ class _Replay:
         """The listings around each stretch of writes, once for each operation in it."""
         for before, after in zip([NOTHING, *self._listings], self._listings, strict=False):
             start, end = _last(before), after.pages[0].exchange.number
-            writes = [
-                exchange for exchange in self._exchanges if start < exchange.number < end and exchange.is_accepted
-            ]
+            writes = [write for write in self._exchanges if start < write.number < end and write.is_accepted]
             ids = {
                 operation: frozenset(
-                    exchange.made_id if operation == "create" else exchange.request.identifier
-                    for exchange in writes
-                    if exchange.request.operation == operation
+                    write.made_id if operation == "create" else write.request.identifier
+                    for write in writes
+                    if write.request.operation == operation
                 )
                 for operation in WRITES
             }

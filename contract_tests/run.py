@@ -253,10 +253,8 @@ class Run:
         self._next_look = time.monotonic() + SECONDS_BETWEEN
         self._shortest: dict[str, tuple[str, ShortestSteps]] = {}
         self._lag = Lag(options.limits.lag / Limits.lag)
-        chosen_rules = selected(contract, options)
-        by_resource = {
-            name: [rule for rule, resource in chosen_rules if resource.name == name] for name in contract.resources
-        }
+        pairs = selected(contract, options)
+        by_resource = {name: [rule for rule, resource in pairs if resource.name == name] for name in contract.resources}
         self.visits = [Visits(rules, contract.resources[name]) for name, rules in by_resource.items() if rules]
         keys = identities(options.api_key, options.second_api_key)
         self.target = Target(options.base_url, keys, ledger, options.limits, options.connection)

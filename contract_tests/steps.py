@@ -31,11 +31,9 @@ def _steps(rule: Rule, finding: Violation, exchanges: list[Exchange]) -> Iterato
     if request.operation == "create" and request.form:
         selected |= {step.number: step for step in earlier if step.made_id and _has_same_label(step.request, request)}
     subject = exchange
-    if request.operation == "read":  # what it shows comes from the latest update of its record
+    if request.operation == "read":  # what it shows comes from the latest write of its record
         updates = [step for step in earlier if step.request.operation == "update"]
-        subject = next(
-            (update for update in updates[::-1] if update.request.identifier == request.identifier), exchange
-        )
+        subject = next((write for write in updates[::-1] if write.request.identifier == request.identifier), exchange)
     if subject.expects is Expect.OPEN:
         other_exchanges = [step for step in earlier if step is not subject]
         selected |= {step.number: step for step in _usual(subject.request, other_exchanges)}
@@ -124,9 +122,7 @@ def _existing_creates(earlier: list[Exchange]) -> list[Exchange]:
 
 
 def _has_same_label(one: Request, other: Request) -> bool:
-    labels = [
-        str((request.form or {}).get("name") or (request.form or {}).get("host")).casefold() for request in (one, other)
-    ]
+    labels = [str((item.form or {}).get("name") or (item.form or {}).get("host")).casefold() for item in (one, other)]
     return labels[0] == labels[1]
 
 
@@ -164,8 +160,6 @@ def _after(exchange: Exchange, exchanges: list[Exchange]) -> Iterator[Exchange]:
 def _create_of(finding: Violation, exchanges: list[Exchange]) -> list[Exchange]:
     """The create of the record that overlapping requests are about, if they are about one."""
     identifier = next(
-        (exchange.request.identifier for exchange in finding.exchanges if exchange.request.identifier is not None), None
+        (step.request.identifier for step in finding.exchanges if step.request.identifier is not None), None
     )
-    return [
-        exchange for exchange in exchanges if exchange.request.operation == "create" and exchange.made_id == identifier
-    ][-1:]
+    return [step for step in exchanges if step.request.operation == "create" and step.made_id == identifier][-1:]

@@ -20,18 +20,16 @@ STEP = re.compile(rb"^--- (\d+)\. [A-Z]+ (\S+).*\n", re.MULTILINE)
 Plan = Mapping[str, Any]
 
 
-def plan_of(
-    rule: Rule, resource: Resource, exchanges: Sequence[Exchange], shown_at: int, public_base_url: str | None
-) -> str:
+def plan_of(rule: Rule, resource: Resource, exchanges: Sequence[Exchange], at: int, public_base_url: str | None) -> str:
     """What a script repeats, as one line of JSON; files are left out.
 
     Args:
-        shown_at: the number of the exchange that shows the failure.
+        at: the number of the exchange that shows the failure.
     """
     plan = {
         "rule": rule.id,
         "resource": resource.name,
-        "it": next((number for number, exchange in enumerate(exchanges, 1) if exchange.number == shown_at), 0),
+        "it": next((number for number, exchange in enumerate(exchanges, 1) if exchange.number == at), 0),
         "steps": [_as_json(exchange) for exchange in exchanges],
         "public_base_url": public_base_url,
     }

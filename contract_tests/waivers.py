@@ -126,11 +126,9 @@ def write_waivers(path: Path, results: Iterable[Result], today: date, *, strict:
             failing.setdefault(result.rule.id, []).append(result)
     entries = [
         {"rule": rule, "kind": resource, "reason": "", "until": end_date}
-        for rule, violations in failing.items()
+        for rule, failed in failing.items()
         for resource in (
-            ["*"]
-            if 1 < len(violations) == len(violations[0].rule.resources)
-            else [result.resource for result in violations]
+            ["*"] if 1 < len(failed) == len(failed[0].rule.resources) else [result.resource for result in failed]
         )
     ]
     with path.open("x", encoding="utf-8") as file:

@@ -22,7 +22,7 @@ from mock_server.server import MockServer
 from mock_server.trial.client_test import FAILED
 from mock_server.trial.report import RESULTS
 
-ABOUT_TOOLS = (
+USAGE = (
     "A stateful mock of the link-management API, to build a client against. Call `start`, let the client use its"
     " base_url with one of its keys, and look at the remarks in `journal`, which name each mistake of the client."
     " `force` makes an error happen; `try` finds out what a client relies on that other servers may do otherwise."
@@ -44,9 +44,7 @@ def serve(options: SimpleNamespace, settings: Mapping[str, Any]) -> None:
     """
     session = Session(options, settings)
     names = ("start", "stop", "state", "reset", "force", "journal", "choose", "try_")
-    Tools("mock-server", ABOUT_TOOLS, [getattr(session, name) for name in names], (SettingsError, Refusal)).serve(
-        session.end
-    )
+    Tools("mock-server", USAGE, [getattr(session, name) for name in names], (SettingsError, Refusal)).serve(session.end)
 
 
 class Session:

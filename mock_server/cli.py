@@ -194,9 +194,7 @@ def parse(arguments: Sequence[str] | None = None) -> SimpleNamespace:
     line = sys.argv[1:] if arguments is None else list(arguments)
     with group.make_context("mock-server", line, obj=args) as context:
         group.invoke(context)
-    args.of_try = [
-        "try" if argument == "mcp" else argument for argument in line
-    ]  # what its tool `try` has in common with it
+    args.of_try = ["try" if word == "mcp" else word for word in line]  # what its tool `try` has in common with it
     if args.what:
         setattr(args, f"list_{args.what}", True)
     return args

@@ -260,19 +260,17 @@ def as_dict(proof: Proof) -> dict[str, Any]:
                 "others": sorted(row.violated_others),
                 "requests": row.requests,
                 "scripted": row.scripted,
-                "trials": [_judgement_as_dict(judgement) for judgement in row.judgements],
+                "trials": [_as_json(judgement) for judgement in row.judgements],
             }
             for row in proof.rows
         ],
-        "right": [_judgement_as_dict(judgement) for judgement in proof.right],
-        "hostile": [
-            {"condition": judgement.server.name} | _judgement_as_dict(judgement) for judgement in proof.hostile
-        ],
+        "right": [_as_json(judgement) for judgement in proof.right],
+        "hostile": [{"condition": judgement.server.name} | _as_json(judgement) for judgement in proof.hostile],
         "failures": proof.failures,
     }
 
 
-def _judgement_as_dict(judgement: Judgement) -> dict[str, Any]:
+def _as_json(judgement: Judgement) -> dict[str, Any]:
     server = judgement.server
     return {
         "switches": dict(server.switches),

@@ -109,10 +109,8 @@ def changed_in(overlapping: Round, record: Mapping[str, Any] | None) -> State:
     """The fields in which a record differs from before a round, among those that its updates name."""
     if not record:
         return NO_RECORD
-    sent_form = {
-        name: value for exchange in overlapping.exchanges for name, value in (exchange.request.form or {}).items()
-    }
-    return frozenset(name for name, value in sent_form.items() if has_changed(name, value, overlapping.before, record))
+    form = {name: value for exchange in overlapping.exchanges for name, value in (exchange.request.form or {}).items()}
+    return frozenset(name for name, value in form.items() if has_changed(name, value, overlapping.before, record))
 
 
 def has_changed(name: str, value: FormValue, before: Mapping[str, Any], record: Mapping[str, Any]) -> bool:
@@ -211,12 +209,10 @@ def wrong_total(overlapping: Round) -> Contradiction:
 def disagrees(overlapping: Round) -> Contradiction:
     """A list that shows more or fewer records than its own total says."""
     lists = [exchange.page for exchange in overlapping.exchanges if exchange.page and exchange.page.total is not None]
-    partial = [page for page in lists if len(page.rows) != min(page.total or 0, page.meta.get("results_per_page", 0))]
-    if not partial or not overlapping.is_reliable:
+    torn = [page for page in lists if len(page.rows) != min(page.total or 0, page.meta.get("results_per_page", 0))]
+    if not torn or not overlapping.is_reliable:
         return None
-    received = (
-        f"{len(partial[0].rows)} records of a total of {partial[0].total}, in {len(partial)} of {len(lists)} lists"
-    )
+    received = f"{len(torn[0].rows)} records of a total of {torn[0].total}, in {len(torn)} of {len(lists)} lists"
     return "as many records as the total says, or a full page", received
 
 

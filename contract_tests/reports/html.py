@@ -82,9 +82,7 @@ def _page(outcome: Outcome, document: dict[str, Any], scripts: dict[str, str]) -
     rules: dict[str, dict[str, Any]] = {}
     for result in sorted(document["results"], key=lambda result: str(result["rule"])):
         rules.setdefault(result["rule"], {})[result["kind"]] = result
-    cited_ids = {
-        number for result in document["results"] if result["verdict"] in VIOLATED for number in result["numbers"]
-    }
+    ids = {number for result in document["results"] if result["verdict"] in VIOLATED for number in result["numbers"]}
     return environment.get_template("report.html.jinja").render(
         run=document,
         areas=ci.by_area(document),
@@ -102,7 +100,7 @@ def _page(outcome: Outcome, document: dict[str, Any], scripts: dict[str, str]) -
             for result in outcome.results
             if result.verdict in VIOLATED
         },
-        statements={number: text for number, text in statements().items() if number in cited_ids},
+        statements={number: text for number, text in statements().items() if number in ids},
         most=MAX_FINDINGS,
     )
 

@@ -35,7 +35,7 @@ SCHEMA_VERSION = 1
 SCHEMA = Path(__file__).with_name("results.schema.json")
 FILE = "results.json"
 TEXTS = ("base_url", "word", "contract_version", "began")
-MAX_VALUE_LENGTH, MAX_BODY_LENGTH, MAX_TEXT_LENGTH, MAX_FORM_LENGTH = 120, 300, 60, 500  # characters
+MAX_VALUE_LENGTH, MAX_BODY_LENGTH, MAX_TEXT, MAX_FORM_LENGTH = 120, 300, 60, 500  # characters
 MARKUP = re.compile(rb"\s*<(!doctype|html|\?xml|head|body|h1)", re.IGNORECASE)
 
 
@@ -217,7 +217,7 @@ def excerpt(finding: Violation, exchanges: Iterable[Exchange], masking: Masking)
 def request_summary(request: Request) -> str:
     fields = ", ".join(f"{name}={_form_value(value)}" for name, value in (request.form or {}).items())
     if request.body is not None:
-        fields = f"{request.body[0]}: {_shorten(request.body[1].decode('utf-8', 'replace'), MAX_TEXT_LENGTH)}"
+        fields = f"{request.body[0]}: {_shorten(request.body[1].decode('utf-8', 'replace'), MAX_TEXT)}"
     media_type = media_type_of(request.form_style) if request.form_style != USUAL else "multipart/form-data"
     media_type += ", in chunks" if request.form_style.chunked else ""
     form = f", as {media_type}" if request.form is not None and request.body is None else ""
@@ -225,11 +225,7 @@ def request_summary(request: Request) -> str:
 
 
 def _form_value(value: FormValue) -> str:
-    return (
-        _shorten(value, MAX_TEXT_LENGTH)
-        if isinstance(value, str)
-        else f"the {'' if value[1] else 'empty '}file {value[0]}"
-    )
+    return _shorten(value, MAX_TEXT) if isinstance(value, str) else f"the {'' if value[1] else 'empty '}file {value[0]}"
 
 
 def answered(exchange: Exchange) -> str:

@@ -56,10 +56,8 @@ def shown_nothing(attempts: Attempts, evidence: Evidence) -> Observations:
         if rows and not belongs:
             records = (record for source, record in evidence.records() if source.request.identity == OWN_KEY)
             belongs = {_key(record, evidence.resource): evidence.is_run_record(record) for record in records}
-        counted_rows = [
-            row for row in rows if belongs.get(_key(row, evidence.resource), False) or attempt.identity != OTHER
-        ]
-        shown_count = sum(_key(row, evidence.resource) in belongs for row in counted_rows)
+        matches = [row for row in rows if belongs.get(_key(row, evidence.resource), False) or attempt.identity != OTHER]
+        shown_count = sum(_key(row, evidence.resource) in belongs for row in matches)
         received = f"status {exchange.status} and {shown_count or 'some'} of its records, to {attempt.identity}"
         holds = not shown_count and not _holds_marker(attempt, evidence)
         yield decide(exchange, holds, "none of the account's records", received)

@@ -89,9 +89,7 @@ def _combination_refused(evidence: Evidence, operation: str) -> Observations:
     """Refusals that may be about the account, and are not: its fields are accepted one at a time, before and after."""
     for split in evidence.splits:
         if split.all_fields.request.operation == operation and split.all_fields.status != HTTPStatus.TOO_MANY_REQUESTS:
-            served = all(
-                isinstance(accepted(exchange), Satisfied) for exchange in (*split.single_field, split.required_only)
-            )
+            served = all(isinstance(accepted(step), Satisfied) for step in (*split.single_field, split.required_only))
             if served and split.all_fields.is_refusal:
                 yield Violation(
                     split.all_fields, "a success, as with each of these fields alone", answer(split.all_fields)

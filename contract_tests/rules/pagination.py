@@ -244,14 +244,14 @@ def order_is_the_same_again(evidence: Evidence) -> Observations:
         if before.exchange is None or after.exchange is None or len(before.ids) < 2:  # noqa: PLR2004 - one has no order
             continue
         yield (observation := _same_order(after.exchange, before.rows, after.rows))
-        default, first = _with_query(scan, {}), _with_query(scan, {"page": "1"})
+        usual, first = _with_query(scan, {}), _with_query(scan, {"page": "1"})
         if (
-            default
+            usual
             and first
             and not isinstance(observation, Undecided)
-            and set(_ids(default.rows)) == set(_ids(first.rows))
+            and set(_ids(usual.rows)) == set(_ids(first.rows))
         ):
-            yield _same_order(first.exchange, default.rows, first.rows)
+            yield _same_order(first.exchange, usual.rows, first.rows)
 
 
 def _same_order(exchange: Exchange, before: Sequence[Record], after: Sequence[Record]) -> Observation:

@@ -57,20 +57,16 @@ def strangers_do_not_fail(evidence: Evidence) -> Observations:
 def requests_work_in_parallel(evidence: Evidence) -> Observations:
     """Requests that failed while others were under way, and were carried out once none was."""
     exchanges = [
-        request
-        for request in evidence.exchanges
-        if request.request.resource == evidence.resource.name and request.overlapped
+        step for step in evidence.exchanges if step.request.resource == evidence.resource.name and step.overlapped
     ]
-    single = [request for request in exchanges if request.expects is not Expect.OVERLOOKED]
-    failures = [
-        request for request in single if any(not single for single in request.fails_alone) and not request.failed
-    ]
-    single_failures = [request.request for request in single if any(request.fails_alone)]
+    single = [step for step in exchanges if step.expects is not Expect.OVERLOOKED]
+    failures = [step for step in single if any(not single for single in step.fails_alone) and not step.failed]
+    single_failures = [step.request for step in single if any(step.fails_alone)]
     if single_failures:
         yield Undecided(f"requests fail without others, too: {single_failures[0].method} {single_failures[0].path}")
         return
-    if not any(any(request.overlapped) for request in single):
-        yield NotApplicable("no request of this run was sent while another was under way")
+    if not any(any(step.overlapped) for step in single):
+        yield NotApplicable("no step of this run was sent while another was under way")
     elif not failures:
         yield Satisfied(single[0])
     for exchange in failures:

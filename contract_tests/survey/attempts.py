@@ -102,11 +102,9 @@ def _others_wrote(visitor: Visitor, appeared: list[Record]) -> bool:
     resource, entries = visitor.resource.name, visitor.target.ledger.entries
     own_ids = {entry.identifier for entry in entries if entry.resource == resource} | set(map(id_of, appeared))
     first_page = {"page": "1", "results_per_page": str(visitor.largest)}
-    first, *later_pages = [page for page in visitor.evidence.pages() if page.exchange.request.params == first_page]
+    first, *pages = [page for page in visitor.evidence.pages() if page.exchange.request.params == first_page]
     known_ids = {id_of(row) for row in first.rows} | own_ids
-    return any(
-        id_of(row) not in known_ids and not _is_marked(visitor, row, "") for page in later_pages for row in page.rows
-    )
+    return any(id_of(row) not in known_ids and not _is_marked(visitor, row, "") for page in pages for row in page.rows)
 
 
 def try_odd_forms(visitor: Visitor) -> None:

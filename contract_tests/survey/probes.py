@@ -255,10 +255,8 @@ def _create_same_label(visitor: Visitor) -> None:
         # a server that mistakes both for one renames both
         visitor.target.ledger.note_marker(resource.name, first.identifier, marker)
         [renamed] = change(visitor, Update(second, {label: marker}, read.record))
-        later_list = visitor.wait_until(
-            "update", visitor.list_all, lambda listing: listing.by_id.get(second) == renamed
-        )
-        visitor.note_period("update", after_create, later_list, changed={second})
+        after = visitor.wait_until("update", visitor.list_all, lambda listing: listing.by_id.get(second) == renamed)
+        visitor.note_period("update", after_create, after, changed={second})
         change(visitor, Update(second, {label: str(form[label])}, renamed, Expect.OPEN))
         remove(visitor, second, visitor.list_settled())
 
@@ -324,9 +322,7 @@ def _post_shaped(visitor: Visitor, style: FormStyle) -> None:
 
 
 def _create(visitor: Visitor, extra_forms: Sequence[dict[str, FormValue]], expects: Expect) -> list[int]:
-    creations = create(
-        visitor, *(Create(visitor.required_form() | extra_fields, expects) for extra_fields in extra_forms)
-    )
+    creations = create(visitor, *(Create(visitor.required_form() | fields, expects) for fields in extra_forms))
     return [creation.identifier for creation in creations if creation.identifier is not None]
 
 

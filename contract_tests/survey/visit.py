@@ -241,11 +241,11 @@ class _Course:
         if extra_ids:
             self._note_created(extra_ids)
 
-    def _note_created(self, created_ids: list[int]) -> None:
-        visitor, before, total = self._visitor, self._listing, (self._listing.total or 0) + len(created_ids)
-        is_shown = lambda listing: set(created_ids) <= set(listing.ids) and listing.total == total  # noqa: E731 - said once
+    def _note_created(self, created: list[int]) -> None:
+        visitor, before, total = self._visitor, self._listing, (self._listing.total or 0) + len(created)
+        is_shown = lambda listing: set(created) <= set(listing.ids) and listing.total == total  # noqa: E731 - said once
         after = visitor.wait_until("create", visitor.list_all, is_shown)
-        self._listing = visitor.note_period("create", before, after, created=set(created_ids))
+        self._listing = visitor.note_period("create", before, after, created=set(created))
 
     def _update(self) -> None:
         """Update a record one field at a time, then all at once, then by forms as other clients write them."""

@@ -123,9 +123,9 @@ class Service:
     def base_url(self) -> str:
         if self.settings.public_base_url:
             return self.settings.public_base_url
-        incoming = request._get_current_object()  # type: ignore[attr-defined] # noqa: SLF001 - once, as it takes a while
-        host = incoming.host or f"{incoming.environ['SERVER_NAME']}:{incoming.environ['SERVER_PORT']}"
-        return f"{incoming.scheme}://{host}{self.settings.base_path}"
+        current = request._get_current_object()  # type: ignore[attr-defined] # noqa: SLF001 - once, as it takes a while
+        host = current.host or f"{current.environ['SERVER_NAME']}:{current.environ['SERVER_PORT']}"
+        return f"{current.scheme}://{host}{self.settings.base_path}"
 
     def account(self) -> Account:
         """The account whose key the request carries.

@@ -327,30 +327,28 @@ def _add_records(api: Blueprint, running: Instance) -> None:
     @api.get("/accounts")
     def accounts() -> Response:
         held_accounts = running.service.accounts
-        permanent = [
-            _account_as_json(key, account) for key in held_accounts.keys if (account := held_accounts.get(key))
-        ]
+        keyed = [_account_as_json(key, account) for key in held_accounts.keys if (account := held_accounts.get(key))]
         sandboxes, start = (
             list(held_accounts.sandboxes.items())[::-1],
             _positive_number("page", 1) * ACCOUNTS - ACCOUNTS,
         )
         sandboxes_shown = [_account_as_json(key, account) for key, account in sandboxes[start : start + ACCOUNTS]]
-        return jsonify({"accounts": permanent, "sandboxes": sandboxes_shown, "total": len(sandboxes)})
+        return jsonify({"accounts": keyed, "sandboxes": sandboxes_shown, "total": len(sandboxes)})
 
     @api.get("/records/<resource>")
     def records(resource: str) -> Response:
-        chosen_resource, collection = _resource(running, resource), _account_of_query(running).collections[resource]
+        target, collection = _resource(running, resource), _account_of_query(running).collections[resource]
         size = min(_positive_number("size", RECORDS), MAX_RECORDS)
         start = (_positive_number("page", 1) - 1) * size
         search_text, sort = request.args.get("search", "").casefold(), request.args.get("sort", "")
-        if sort and sort.removeprefix("-") not in chosen_resource.record_schema:
+        if sort and sort.removeprefix("-") not in target.record_schema:
             abort(
                 400,
-                f'"sort" is "{sort}"; expected one of {", ".join(chosen_resource.record_schema)},'
+                f'"sort" is "{sort}"; expected one of {", ".join(target.record_schema)},'
                 ' with "-" in front to turn it round',
             )
         if search_text or sort:
-            all_records = [_record_as_json(running, chosen_resource, record) for record in collection.all_records]
+            all_records = [_record_as_json(running, target, record) for record in collection.all_records]
             matching_rows = [record for record in all_records if search_text in _searchable(record["read"])]
             if sort:
                 matching_rows.sort(
@@ -358,15 +356,13 @@ def _add_records(api: Blueprint, running: Instance) -> None:
                 )
             return jsonify({"total": len(matching_rows), "records": matching_rows[start : start + size]})
         rows, total = collection.page(lambda _: (start, start + size))
-        return jsonify(
-            {"total": total, "records": [_record_as_json(running, chosen_resource, record) for record in rows]}
-        )
+        return jsonify({"total": total, "records": [_record_as_json(running, target, record) for record in rows]})
 
     @api.get("/records/<resource>/<int:identifier>")
     def record(resource: str, identifier: int) -> Response:
-        chosen_resource, collection = _resource(running, resource), _account_of_query(running).collections[resource]
+        target, collection = _resource(running, resource), _account_of_query(running).collections[resource]
         try:
-            return jsonify(_record_as_json(running, chosen_resource, collection.get(identifier)))
+            return jsonify(_record_as_json(running, target, collection.get(identifier)))
         except UnknownIdError:
             abort(404, f"There is no record {identifier} among the {resource} of this account.")
 

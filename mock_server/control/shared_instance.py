@@ -140,11 +140,9 @@ class SharedInstance(Instance):
         Raises:
             SettingsError: if those who share the store started with other options.
         """
-        if differences := [
-            name for name, value in _told_start(self._start).items() if head["start"].get(name) != value
-        ]:
+        if conflicts := [name for name, value in _told_start(self._start).items() if head["start"].get(name) != value]:
             raise SettingsError(
-                f"the store holds a mock whose {differences[0]} is {head['start'].get(differences[0])}; give the same"
+                f"the store holds a mock whose {conflicts[0]} is {head['start'].get(conflicts[0])}; give the same"
                 " options, or another --store-prefix"
             )
         epoch, switches = head["epoch"], head["switches"]
@@ -180,12 +178,10 @@ class SharedInstance(Instance):
         self._store.remove(str(self._store.edit(edit, may_be_missing=True)))
 
 
-def _switches(settings: Settings, reference: Settings) -> dict[str, Any]:
+def _switches(settings: Settings, base: Settings) -> dict[str, Any]:
     """The switches that settings do not share with others, as JSON has them."""
     values: dict[str, Any] = json.loads(json.dumps(switch_values(settings)))
-    return {
-        name: value for name, value in values.items() if value != json.loads(json.dumps(switch_values(reference)[name]))
-    }
+    return {name: value for name, value in values.items() if value != json.loads(json.dumps(switch_values(base)[name]))}
 
 
 def _told_start(settings: Settings) -> dict[str, str]:

@@ -65,10 +65,8 @@ def preferences_of(header: str) -> Preferred:
             case "defect" if value in DEFECTS:
                 preferred.defects += (value,)
             case "defect":
-                similar = get_close_matches(value, DEFECTS, n=2, cutoff=0.5)
-                hint = (
-                    f"did you mean {' or '.join(similar)}?" if similar else "`mock-server list defects` names them all."
-                )
+                close = get_close_matches(value, DEFECTS, n=2, cutoff=0.5)
+                hint = f"did you mean {' or '.join(close)}?" if close else "`mock-server list defects` names them all."
                 raise ValueError(f'Prefer: there is no defect "{value}"; {hint}')
             case _ if name in IGNORED:
                 continue

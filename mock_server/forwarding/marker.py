@@ -27,12 +27,10 @@ class ForwardMarker:
         own_paths: the paths that the application answers.
     """
 
-    def __init__(
-        self, inner: WSGIApplication, deployment: Deployment, base_path: str, own_paths: Collection[str]
-    ) -> None:
+    def __init__(self, inner: WSGIApplication, deployment: Deployment, base_path: str, paths: Collection[str]) -> None:
         self._inner, self._deployment = inner, deployment
         self._has_prefix = bool(urlsplit(deployment.url).path)
-        self._base_path, self._own_paths = base_path, frozenset(own_paths)
+        self._base_path, self._own_paths = base_path, frozenset(paths)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request, or send a placeholder for the deployment's answer."""

@@ -136,11 +136,7 @@ def curl(entry: Entry, host_url: str) -> str:
         words += ["-F", f'{name}=@FILE;filename="{file_name}"{media_type}']
     if entry.body:
         words += ["--data-raw", entry.body]
-    query = (
-        "?" + "".join(letter if "!" <= letter <= "~" else quote(letter) for letter in entry.query)
-        if entry.query
-        else ""
-    )
+    query = "?" + "".join(char if "!" <= char <= "~" else quote(char) for char in entry.query) if entry.query else ""
     path = quote(entry.path, safe=SAFE_FOR_CURL)
     if path.startswith(CONTROL):  # it was sent in other characters, as the control plane is not in the journal
         path = path.replace("_", "%5F", 1)

@@ -42,7 +42,7 @@ MAX_BODY_READ = 64 * 2**10  # bytes of a body that are looked at
 MAX_RAW_ANSWER = 8 * 2**10  # bytes of an answer that waits as it is until somebody looks
 BODY_VARIABLES = ("CONTENT_TYPE", "CONTENT_LENGTH")
 LINE = "%s %s %s %.1f ms%s"
-UNQUOTED_PATH = re.compile(r"[\w/.-]*", re.ASCII)
+PLAIN_PATH = re.compile(r"[\w/.-]*", re.ASCII)
 HARMLESS = (("Content-Security-Policy", "sandbox"), ("X-Content-Type-Options", "nosniff"))  # on the console's origin
 
 
@@ -273,12 +273,10 @@ def _text(key: str, raw_entry: RawEntry, body_sent: bytes) -> str:
 @lru_cache(256)  # as above
 def _line(path: str, query: str) -> str:
     """Path and query, of 2,000 characters each at most, on one line, whatever is in them."""
-    quoted = (
-        path if UNQUOTED_PATH.fullmatch(path) else quote(path, safe="/:@!$&'()*+,;=~-._").replace(quote(MASKED), MASKED)
-    )
+    text = path if PLAIN_PATH.fullmatch(path) else quote(path, safe="/:@!$&'()*+,;=~-._").replace(quote(MASKED), MASKED)
     if not query:
-        return quoted
-    return quoted + "?" + quote(query, safe="/:@!$&'()*+,;=~-._%?[]")
+        return text
+    return text + "?" + quote(query, safe="/:@!$&'()*+,;=~-._%?[]")
 
 
 def _forced_effects(context: Context) -> str:

@@ -529,11 +529,8 @@ def _note_pages(account: _Account, name: str, request: RequestFacts, answer: byt
 
 def _note_wait(account: _Account, request: RequestFacts, now: float) -> None:
     """Note until when an account has to wait, and whether it did."""
-    if (
-        account.wait
-        and GRACE < (elapsed := now - request.entry.milliseconds / 1000 - account.limited_at) < account.wait
-    ):
-        request.elapsed, request.wait = elapsed, account.wait
+    if account.wait and GRACE < (delay := now - request.entry.milliseconds / 1000 - account.limited_at) < account.wait:
+        request.elapsed, request.wait = delay, account.wait
     if request.entry.head.status == HTTPStatus.TOO_MANY_REQUESTS:
         account.limited_at, account.wait = now, _wait(request.entry)
 

@@ -159,10 +159,8 @@ class SharedJournal(Journal):
         ]
 
     def _ask_for(self, kind: str, numbers: Sequence[int]) -> list[bytes | None]:
-        values: list[bytes | None] = (
-            self._store.ask("HMGET", f"{self._at}:{kind}", *map(str, numbers)) if numbers else []
-        )
-        return values
+        raw: list[bytes | None] = self._store.ask("HMGET", f"{self._at}:{kind}", *map(str, numbers)) if numbers else []
+        return raw
 
 
 def _entry(number: int, entry_json: bytes) -> Entry:

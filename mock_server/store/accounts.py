@@ -56,9 +56,7 @@ class MemoryAccount:
     def copy(self, name: str, clock: Clock, total_bytes: ByteCount) -> MemoryAccount:
         """A separate account with the same records."""
         is_charged = is_sandbox(name)
-        copies = {
-            resource: records.copy(total_bytes, is_charged=is_charged) for resource, records in self.collections.items()
-        }
+        copies = {name: records.copy(total_bytes, is_charged=is_charged) for name, records in self.collections.items()}
         return MemoryAccount(name, copies, clock)
 
 

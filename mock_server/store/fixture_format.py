@@ -115,12 +115,8 @@ def fixture_of(accounts: Accounts, resources: Collection[Resource], uploads: Upl
 
 def size_of_fixture(accounts: Accounts) -> int:
     """About how many bytes a fixture of the accounts would have, without making it."""
-    collections = [
-        collection for account in _accounts(accounts).values() for collection in account.collections.values()
-    ]
-    values = [
-        value for collection in collections for record in collection.all_records for value in record.values.values()
-    ]
+    collections = [records for account in _accounts(accounts).values() for records in account.collections.values()]
+    values = [value for records in collections for record in records.all_records for value in record.values.values()]
     texts = sum(len(value) for value in values if isinstance(value, str))
     return texts + sum(value.size * 4 // 3 for value in values if isinstance(value, Upload))
 

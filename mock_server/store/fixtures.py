@@ -102,13 +102,11 @@ class Reading:
         """All mistakes; more than one stand on lines of their own."""
         lines = lines_of(self._text, [path for path, _ in self._mistakes]) if self._text else {}
         mistakes = sorted(self._mistakes, key=lambda mistake: lines.get(mistake[0], 0))[:MAX_MISTAKES]
-        messages = [f"line {lines[path]}: {mistake}" if path in lines else mistake for path, mistake in mistakes]
-        if len(messages) == 1:
-            return messages[0]
-        omitted = len(self._mistakes) - len(messages)
-        return "\n  ".join(
-            [f"{len(self._mistakes)} mistakes", *messages, *([f"and {omitted} more"] if omitted else [])]
-        )
+        texts = [f"line {lines[path]}: {mistake}" if path in lines else mistake for path, mistake in mistakes]
+        if len(texts) == 1:
+            return texts[0]
+        omitted = len(self._mistakes) - len(texts)
+        return "\n  ".join([f"{len(self._mistakes)} mistakes", *texts, *([f"and {omitted} more"] if omitted else [])])
 
     def _account(self, entry: Any, path: NodePath, now: datetime) -> FixtureAccount | None:
         title = f"account {int(path[-1]) + 1}"

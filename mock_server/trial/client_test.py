@@ -159,13 +159,11 @@ class ClientTest:
         """Try the choices that the client's requests can reveal, several at a time."""
         points = contract_of(self._settings).open_points
         usual = Choices(points, self._settings.choices)
-        other_choices = [
-            (name, value) for name, point in points.items() for value in point.values if value != usual[name]
-        ]
-        other_choices = [choice for choice in other_choices if not names or {choice[0], "=".join(choice)} & {*names}]
-        changes = [{"choices": {**self._settings.choices, name: value}} for name, value in other_choices]
+        choices = [(name, value) for name, point in points.items() for value in point.values if value != usual[name]]
+        choices = [choice for choice in choices if not names or {choice[0], "=".join(choice)} & {*names}]
+        changes = [{"choices": {**self._settings.choices, name: value}} for name, value in choices]
         values: dict[str, list[str]] = {}
-        for (name, value), first_request in zip(other_choices, self._first_differences(changes), strict=True):
+        for (name, value), first_request in zip(choices, self._first_differences(changes), strict=True):
             if first_request:
                 values.setdefault(name, [usual[name]]).append(value)
                 label = {"kind": OPEN, "name": name, "value": value, "usual": usual[name], "request": first_request}

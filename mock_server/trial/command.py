@@ -90,9 +90,7 @@ def _kinds_to_vary(options: SimpleNamespace, settings: Settings) -> set[str]:
     names = {name: kind for kind, known_names in kinds.items() for name in known_names}
     for name in [choice.partition("=")[0] for choice in options.only]:
         if name not in names:
-            similar = get_close_matches(name, names, n=3, cutoff=0.5)
-            hint = (
-                f"did you mean {' or '.join(similar)}?" if similar else "`mock-server list open` names the open points"
-            )
+            close = get_close_matches(name, names, n=3, cutoff=0.5)
+            hint = f"did you mean {' or '.join(close)}?" if close else "`mock-server list open` names the open points"
             raise SettingsError(f'--only names "{name}", which is no open point, trouble or defect; {hint}')
     return {names[choice.partition("=")[0]] for choice in options.only} or vary
