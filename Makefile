@@ -24,6 +24,8 @@ lint: .venv/.dev  ## check the code, and the contract where Node is there
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python tests/naming.py
+	$(BIN)/python tests/naming.py
 	$(BIN)/mypy
 	$(BIN)/openapi-spec-validator openapi.yaml
 	$(BIN)/python requirements/audit.py

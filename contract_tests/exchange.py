@@ -169,8 +169,10 @@ class Exchange:
     @property
     def is_refusal(self) -> bool:
         """Whether an answer reports that the request was not carried out, by its status or in disguise."""
-        refused = self.status is not None and HTTPStatus.BAD_REQUEST <= self.status < HTTPStatus.INTERNAL_SERVER_ERROR
-        return refused or self.is_refusal_in_disguise
+        client_error = (
+            self.status is not None and HTTPStatus.BAD_REQUEST <= self.status < HTTPStatus.INTERNAL_SERVER_ERROR
+        )
+        return client_error or self.is_refusal_in_disguise
 
     @property
     def record(self) -> dict[str, Any] | None:

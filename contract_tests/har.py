@@ -236,8 +236,8 @@ def _recognised(contract: Contract, entry: dict[str, Any], number: int) -> tuple
         return None
     base_url, resource, api_request = recognised
     comment = _comment(entry)
-    is_ours = comment.get("expects") in set(Expect)
-    expects = Expect(comment["expects"]) if is_ours else Expect.OPEN
+    is_annotated = comment.get("expects") in set(Expect)
+    expects = Expect(comment["expects"]) if is_annotated else Expect.OPEN
     api_request = replace(api_request, identity=str(comment.get("identity", OWN_KEY)), expects=expects)
     headers = {header["name"]: header["value"] for header in response["headers"]}
     status = response["status"] or None

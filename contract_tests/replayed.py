@@ -65,7 +65,7 @@ class _Replay:
         evidence, request, texts = self._evidence, exchange.request, _texts(exchange)
         before, after = self._listings_around(exchange)
         if request.operation == "delete":
-            updates = [step for step in self._later(exchange) if step.request.operation == "update"]
+            updates = [step for step in self._requests_after(exchange) if step.request.operation == "update"]
             later = (
                 {"late_read": self._read(updates[0]), "late_list": self._listings_around(updates[0])[1]}
                 if updates
@@ -143,7 +143,7 @@ class _Replay:
         after = [listing for listing in self._listings if listing.pages[0].exchange.number > exchange.number]
         return before[-1] if before else NOTHING, after[0] if after else None
 
-    def _later(self, exchange: Exchange) -> list[Exchange]:
+    def _requests_after(self, exchange: Exchange) -> list[Exchange]:
         """The account's later requests about the same record."""
         identifier = exchange.made_id if exchange.request.operation == "create" else exchange.request.identifier
         following = [step for step in self._exchanges if step.number > exchange.number]
@@ -151,7 +151,7 @@ class _Replay:
 
     def _read(self, exchange: Exchange) -> Exchange | None:
         """The first read of its record afterwards, before another write to it."""
-        later_requests = self._later(exchange)
+        later_requests = self._requests_after(exchange)
         return later_requests[0] if later_requests and later_requests[0].request.operation == "read" else None
 
     def _record(self, exchange: Exchange) -> Record | None:

@@ -50,15 +50,15 @@ def selections(finding: Violation, steps: Sequence[Exchange]) -> Iterator[list[E
 
     A request about a record comes with the create of that record.
     """
-    shown = next(step for step in steps if step.number == finding.exchange.number)
-    earlier = steps[: steps.index(shown)]
+    last_step = next(step for step in steps if step.number == finding.exchange.number)
+    earlier = steps[: steps.index(last_step)]
     writes = [step for step in earlier if step.request.method != "GET"]
-    record = shown.request.identifier
+    record = last_step.request.identifier
     writes_before = [step for step in writes if record is not None and step.request.identifier == record] or writes
     reads = [step for step in earlier if step.request.method == "GET" and step.request.identity == OWN_KEY]
-    after = list(steps[steps.index(shown) + 1 :])
+    after = list(steps[steps.index(last_step) + 1 :])
     final, last, later_reads = (
-        [shown],
+        [last_step],
         writes_before[-1:],
         [step for step in reads if not writes_before or step.number > writes_before[-1].number],
     )

@@ -177,16 +177,16 @@ def recorded(file: Path, recording: FixtureRecording, *, verbatim: bool) -> tupl
 def remarks(server: MockServer) -> str:
     """The remarks about all requests, the most frequent first."""
     running = server.running
-    counted = running.journal.frequent_remarks
+    rows = running.journal.frequent_remarks
     lines = [
         line
-        for text, rule, count in counted[:MAX_REMARKS]
+        for text, rule, count in rows[:MAX_REMARKS]
         for line in (
             f"{count.times:6}  {rule}: {' '.join(text.split())}",
             f"        {count.request[:MAX_REQUEST_LENGTH]}{f'  ({count.account})' if count.account else ''}",
         )
     ]
-    lines += [f"        and {len(counted) - MAX_REMARKS} other remarks"] if len(counted) > MAX_REMARKS else []
+    lines += [f"        and {len(rows) - MAX_REMARKS} other remarks"] if len(rows) > MAX_REMARKS else []
     lines += [f"        {remark.what} This may be intended." for remark in running.remarks.unread[:MAX_REMARKS]]
     summary = "\n".join(["Stopped. Remarks:", *lines]) if lines else ""
     return printable(summary)

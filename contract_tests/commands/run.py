@@ -237,14 +237,14 @@ def write_reports(
         writers.append(lambda: html.write_folder(contract, outcome, document, options.report_dir, changes))
     if runs_in_github():
         writers.append(lambda: ci.report_to_github(document))
-    all_written = True
+    is_complete = True
     for write in writers:
         try:
             write()
         except OSError as error:
-            all_written = False
+            is_complete = False
             complain(f"no report could be written: {error}")
-    return all_written
+    return is_complete
 
 
 def _run_repeatedly(contract: Contract, options: SimpleNamespace, interrupts: Interrupts) -> int:

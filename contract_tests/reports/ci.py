@@ -198,8 +198,8 @@ def _ways_to(finding: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _markdown(text: str) -> str:
     one = " ".join(text.split())
-    escaped = "".join(f"\\{letter}" if letter in "\\`*_{}[]<>()#+!|~" else letter for letter in one)
-    return escaped.replace("@", "&#64;")  # which would call people
+    literal = "".join(f"\\{letter}" if letter in "\\`*_{}[]<>()#+!|~" else letter for letter in one)
+    return literal.replace("@", "&#64;")  # which would call people
 
 
 def report_to_github(results: Mapping[str, Any]) -> None:

@@ -199,7 +199,7 @@ class Ledger:
         """
         with self._lock:
             self._open()
-            number = max((planned.number for planned in self.entries), default=-1) + 1
+            number = max((earlier.number for earlier in self.entries), default=-1) + 1
             entry = Entry(resource, [marker], owner, without=omitted, number=number)
             self.entries.append(entry)
         self._write(self._line("planned", entry))

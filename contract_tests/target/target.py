@@ -83,8 +83,8 @@ class Timeouts:
         """Note whether a request was answered in time, and whether that was a failure."""
         kind, operation = _timeout_keys(exchange.request)
         self._failures[kind] = self._failures[kind] + 1 if exchange.failed else 0
-        for counted in (kind, operation):
-            self._counts[counted] = self._counts[counted] + 1 if exchange.timed_out else 0
+        for key in (kind, operation):
+            self._counts[key] = self._counts[key] + 1 if exchange.timed_out else 0
 
     def is_given_up(self, request: Request) -> bool:
         """Whether requests like this one were given their time, and are left to clean-up."""
@@ -92,7 +92,7 @@ class Timeouts:
 
     def patience(self, request: Request, *, last: bool) -> float:
         """Seconds to wait for an answer: the whole timeout, unless other requests like this one were not answered."""
-        kind_timeouts, operation = (self._counts[counted] for counted in _timeout_keys(request))
+        kind_timeouts, operation = (self._counts[key] for key in _timeout_keys(request))
         timeouts = kind_timeouts if request.expects is Expect.SUCCESS else operation
         if timeouts >= TRIES_OF_A_HANG or (operation and last):
             return LAST
@@ -102,7 +102,7 @@ class Timeouts:
         """How often a request is sent, of which this is the latest answer."""
         if not exchange.timed_out:
             return TRIES
-        kind_timeouts, operation = (self._counts[counted] for counted in _timeout_keys(exchange.request))
+        kind_timeouts, operation = (self._counts[key] for key in _timeout_keys(exchange.request))
         return 1 if operation > kind_timeouts else TRIES_OF_A_HANG
 
     def pause(self, exchange: Exchange) -> float:

@@ -167,7 +167,7 @@ Body = dict[str, Any]
 CallTest = Callable[[Call], bool]
 
 
-def is_any(_: Any) -> bool:
+def anything(_: Any) -> bool:
     """Always true, whatever is asked or shown."""
     return True
 
@@ -177,7 +177,7 @@ def json_answer(call: Call, answer: Response, body: Any) -> Response:
     return call.service.representations.json(body, answer.status_code)
 
 
-def json_by_call(operations: str, change: Callable[[Call, Body], Any], applies: CallTest = is_any) -> Transformation:
+def json_by_call(operations: str, change: Callable[[Call, Body], Any], applies: CallTest = anything) -> Transformation:
     """Change the JSON of successful operations; what `change` returns replaces it, unless that is None."""
 
     def transformation(call: Call, serve: Serve) -> Response:
@@ -191,7 +191,7 @@ def json_by_call(operations: str, change: Callable[[Call, Body], Any], applies: 
     return transformation
 
 
-def json_of(operations: str, change: Callable[[Body], Any], applies: CallTest = is_any) -> Transformation:
+def json_of(operations: str, change: Callable[[Body], Any], applies: CallTest = anything) -> Transformation:
     """Like `json_by_call`, for a `change` that needs only the answer."""
     return json_by_call(operations, lambda _, body: change(body), applies)
 
@@ -200,7 +200,7 @@ def has_known_key(call: Call) -> bool:
     return call.account is not None
 
 
-def bytes_of(operations: str, change: Callable[[bytes], bytes], applies: CallTest = is_any) -> Transformation:
+def bytes_of(operations: str, change: Callable[[bytes], bytes], applies: CallTest = anything) -> Transformation:
     """Change the bytes of successful answers."""
 
     def transformation(call: Call, serve: Serve) -> Response:
@@ -220,8 +220,8 @@ def rows_of(body: Body) -> list[Body]:
 def record(
     change: Callable[[Body], Any],
     operations: str = "read list",
-    row: Callable[[Body], bool] = is_any,
-    applies: CallTest = is_any,
+    row: Callable[[Body], bool] = anything,
+    applies: CallTest = anything,
 ) -> Transformation:
     """Change, in place, the records that reads and lists show."""
 
@@ -248,11 +248,11 @@ def drops(name: str) -> Callable[[Body], None]:
     return change
 
 
-def meta(name: str, value: Callable[[Body], Any], applies: CallTest = is_any) -> Transformation:
+def meta(name: str, value: Callable[[Body], Any], applies: CallTest = anything) -> Transformation:
     return json_of("list", lambda body: body["meta"].__setitem__(name, value(body["meta"])), applies)
 
 
-def link(name: str, value: Callable[[Body], Any], applies: Callable[[Body], bool] = is_any) -> Transformation:
+def link(name: str, value: Callable[[Body], Any], applies: Callable[[Body], bool] = anything) -> Transformation:
     """Change one of a list's `links`; `value` and `applies` see the whole answer."""
 
     def change(body: Body) -> None:
@@ -272,7 +272,7 @@ def page_url(body: Body, number: int) -> str:
     return f"{body['links']['first'].rpartition('=')[0]}={number}"
 
 
-def refuses(operations: str, status: int, body: bytes = b"{}", applies: CallTest = is_any) -> Transformation:
+def refuses(operations: str, status: int, body: bytes = b"{}", applies: CallTest = anything) -> Transformation:
     """Answer the account's calls without carrying them out."""
 
     def transformation(call: Call, serve: Serve) -> Response:
@@ -284,7 +284,7 @@ def refuses(operations: str, status: int, body: bytes = b"{}", applies: CallTest
 
 
 def redirects(
-    operations: str, status: int, location: Callable[[Call], str], applies: CallTest = is_any
+    operations: str, status: int, location: Callable[[Call], str], applies: CallTest = anything
 ) -> Transformation:
     """Redirect the account's calls."""
 
@@ -308,7 +308,7 @@ def answers_as(operations: str, status: int, body: bytes | None = b"{}") -> Tran
     return transformation
 
 
-def replaces(operations: str, change: Callable[[Call], Call], applies: CallTest = is_any) -> Transformation:
+def replaces(operations: str, change: Callable[[Call], Call], applies: CallTest = anything) -> Transformation:
     """Replace calls with other calls."""
 
     def transformation(call: Call, serve: Serve) -> Response:
@@ -318,7 +318,7 @@ def replaces(operations: str, change: Callable[[Call], Call], applies: CallTest 
 
 
 def form(
-    operations: str, change: Callable[[dict[str, str]], Any], applies: Callable[[dict[str, str]], bool] = is_any
+    operations: str, change: Callable[[dict[str, str]], Any], applies: Callable[[dict[str, str]], bool] = anything
 ) -> Transformation:
     """Replace the account's forms with others; `change` returns a form, or changes the one that it is given."""
 
@@ -351,7 +351,7 @@ def loses(*names: str) -> Callable[[dict[str, str]], dict[str, str]]:
     return lambda fields: {name: text for name, text in fields.items() if name not in names}
 
 
-def then_do(operation: str, effect: Callable[[Call, Response], Any], applies: CallTest = is_any) -> Transformation:
+def then_do(operation: str, effect: Callable[[Call, Response], Any], applies: CallTest = anything) -> Transformation:
     """Do something more after an operation was carried out for the account."""
 
     def transformation(call: Call, serve: Serve) -> Response:

@@ -312,7 +312,7 @@ class Journal:
     def frequent_remarks(self) -> list[tuple[str, str, Count]]:
         """Remarks with their rules and counts, the most frequent first."""
         remarks = [(text, rule, count) for (text, rule), count in self.remark_counts.items()]
-        return sorted(remarks, key=lambda counted: -counted[2].times)
+        return sorted(remarks, key=lambda row: -row[2].times)
 
     def find(self, **filters: str) -> list[Entry]:
         """The requests that match, oldest first.

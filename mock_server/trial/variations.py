@@ -76,13 +76,13 @@ def _single_failing(items: Sequence[Item], fails: Callable[[Sequence[Item]], boo
     """An item that fails by itself, found by halving; none if halving leads to an item that passes."""
     is_tried = False
     while len(items) > 1:
-        first_half = items[: len(items) // 2]
-        is_tried = fails(first_half)
+        head = items[: len(items) // 2]
+        is_tried = fails(head)
         if is_tried:
-            items = first_half
+            items = head
         else:
-            passing.update(first_half)
-            items = items[len(first_half) :]
+            passing.update(head)
+            items = items[len(head) :]
     return list(items) if is_tried or fails(items) else []
 
 
@@ -90,9 +90,9 @@ def _minimal_with(fixed: list[Item], items: list[Item], fails: Callable[[Sequenc
     """The fewest of some items that fail with others, which pass without them (QuickXplain, Junker 2004)."""
     if len(items) == 1:
         return items
-    first_half, second_half = items[: len(items) // 2], items[len(items) // 2 :]
-    if fails([*fixed, *first_half]):
-        return _minimal_with(fixed, first_half, fails)
-    needed = _minimal_with([*fixed, *first_half], second_half, fails)
-    from_first_half = [] if fails([*fixed, *needed]) else _minimal_with([*fixed, *needed], first_half, fails)
-    return [*from_first_half, *needed]
+    head, second_half = items[: len(items) // 2], items[len(items) // 2 :]
+    if fails([*fixed, *head]):
+        return _minimal_with(fixed, head, fails)
+    needed = _minimal_with([*fixed, *head], second_half, fails)
+    from_head = [] if fails([*fixed, *needed]) else _minimal_with([*fixed, *needed], head, fails)
+    return [*from_head, *needed]
