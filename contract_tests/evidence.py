@@ -173,7 +173,7 @@ class Omission:
 
 
 @dataclass(frozen=True)
-class Split:
+class FieldIsolation:
     """What came of a refused form once its optional fields were sent one at a time, then all of them again.
 
     Attributes:
@@ -255,7 +255,7 @@ class Evidence:
     change_periods: list[ChangePeriod] = field(default_factory=list)
     paging_scans: list[PagingScan] = field(default_factory=list)
     omissions: list[Omission] = field(default_factory=list)
-    splits: list[Split] = field(default_factory=list)
+    isolations: list[FieldIsolation] = field(default_factory=list)
     access_attempts: list[AccessAttempt] = field(default_factory=list)
     repeated_listings: list[RepeatedListing] = field(default_factory=list)
     controls: list[tuple[Listing, Listing]] = field(default_factory=list)
@@ -291,7 +291,7 @@ class Evidence:
                 continue
             if request.identity == OWN_KEY and exchange.expects is Expect.SUCCESS:
                 yield exchange
-            elif request.identity == OTHER or exchange.expects is Expect.OVERLOOKED:
+            elif request.identity == OTHER or exchange.expects is Expect.IGNORED:
                 shows = request.operation != "read" or (isinstance(data, dict) and "id" in data)
                 if exchange.is_accepted and shows and request.operation in ("list", "read", "create"):
                     yield exchange

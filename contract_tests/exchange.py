@@ -41,7 +41,7 @@ class Expect(StrEnum):
     SUCCESS = "success"
     REFUSAL = "refusal"
     OPEN = "open"
-    OVERLOOKED = "overlooked"
+    IGNORED = "overlooked"
 
 
 @dataclass(frozen=True)
@@ -286,7 +286,7 @@ class Page:
         return self.meta.get("total")
 
     @property
-    def pages(self) -> int | None:
+    def page_count(self) -> int | None:
         """The number of pages for that total, at the page size that the answer states."""
         size = self.meta.get("results_per_page")
         if self.size not in (None, size) and self.exchange.expects is Expect.SUCCESS:
@@ -296,7 +296,7 @@ class Page:
     @property
     def exists(self) -> bool:
         """Whether the collection has records and this is one of its pages."""
-        return bool(self.pages) and self.number <= (self.pages or 0)
+        return bool(self.page_count) and self.number <= (self.page_count or 0)
 
 
 MAX_NUMBER_DIGITS = 100  # digits; Python refuses to print numbers with several thousand of them

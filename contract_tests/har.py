@@ -79,14 +79,14 @@ def read(path: Path, contract: Contract, base_url: str | None = None) -> Recordi
     exchanges = tuple(exchange for base, exchange in pairs if base == chosen_url)
     other_urls = Counter(base for base, _ in pairs if base != chosen_url)
     skip_counts.update({f"to {base}, which --base-url chooses": count for base, count in other_urls.items()})
-    return Recording(chosen_url, _with_refusals(exchanges, contract), len(entries), _merge_unreadable(skip_counts))
+    return Recording(chosen_url, _with_refusals(exchanges, contract), len(entries), _merge_reasons(skip_counts))
 
 
 class _UnreadableError(ValueError):
     """An entry cannot be read, for a reason that others share."""
 
 
-def _merge_unreadable(skip_counts: Counter[str]) -> dict[str, int]:
+def _merge_reasons(skip_counts: Counter[str]) -> dict[str, int]:
     """The reasons with their counts; of entries that cannot be read at all, only the first is named."""
     merged_counts: Counter[str] = Counter()
     first: dict[str, str] = {}

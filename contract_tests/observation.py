@@ -223,7 +223,7 @@ def id_text(record: Record) -> str:
     return json.dumps(record.get("id"))[:MAX_ID_LENGTH]
 
 
-def answer(exchange: Exchange) -> str:
+def status_text(exchange: Exchange) -> str:
     return f"no answer: {exchange.error[:100]}" if exchange.status is None else f"status {exchange.status}"
 
 

@@ -57,11 +57,11 @@ class _Replay:
             if exchange.request.identity != OWN_KEY:
                 self._note_attempt(exchange)
             elif exchange.request.operation in WRITES:
-                self._note_write(exchange)
+                self._add_write(exchange)
         evidence.change_periods += self._periods()
         evidence.paging_scans += self._scans()
 
-    def _note_write(self, exchange: Exchange) -> None:
+    def _add_write(self, exchange: Exchange) -> None:
         evidence, request, texts = self._evidence, exchange.request, _texts(exchange)
         before, after = self._listings_around(exchange)
         if request.operation == "delete":
@@ -194,7 +194,7 @@ def _listings(exchanges: Sequence[Exchange]) -> Iterator[Listing]:
     """Pages from the first one on, with nothing in between."""
     pages: list[Page] = []
     for exchange in [*exchanges, None]:
-        page = exchange.page if exchange and exchange.expects is not Expect.OVERLOOKED else None
+        page = exchange.page if exchange and exchange.expects is not Expect.IGNORED else None
         follows = page and pages and (page.number, page.size) == (pages[-1].number + 1, pages[-1].size)
         if not follows and pages:
             rows = sum(len(listed_page.rows) for listed_page in pages)

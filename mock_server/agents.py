@@ -199,7 +199,7 @@ class Session:
 
     def choose(self, choices: Choices = None, conditions: Conditions = None, defects: Defects = None) -> str:
         """Switch how the mock behaves, and keep its records; each switch that is given replaces the present one."""
-        self._running.running.change(**_switched(choices, conditions, defects))
+        self._running.running.change_switches(**_switched(choices, conditions, defects))
         return self.state()
 
     async def try_(

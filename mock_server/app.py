@@ -16,7 +16,7 @@ from werkzeug.routing import Map, MapAdapter, RequestRedirect, Rule
 
 from link_management_contract import Contract, shipped_contract
 from mock_server.api.forms import Forms
-from mock_server.api.operations import Service, create_blueprint, create_elsewhere
+from mock_server.api.operations import MockState, create_blueprint, create_elsewhere
 from mock_server.api.representations import ErrorPages, Paging, Representations
 from mock_server.choices import Choices, Grease, JsonVariation
 from mock_server.client_contract import client_contract
@@ -149,7 +149,7 @@ Layer = Callable[[WSGIApplication], WSGIApplication]
 
 def create_app(
     settings: Settings | None = None,
-    before: Service | None = None,
+    before: MockState | None = None,
     recording: Recording | None = None,
     namespace: Namespace | None = None,
 ) -> Flask:
@@ -162,7 +162,7 @@ def create_app(
         namespace: where the accounts are that several processes share, or None.
 
     Returns:
-        The application; `app.extensions["mock_server"]` is its `Service`.
+        The application; `app.extensions["mock_server"]` is its `MockState`.
 
     Raises:
         SettingsError: if a fixture, an open point or an extension is invalid.
@@ -190,7 +190,7 @@ def create_app(
     return app
 
 
-def _add_api(app: Flask, service: Service) -> None:
+def _add_api(app: Flask, service: MockState) -> None:
     base_path = service.settings.base_path
     redirects = create_elsewhere(service.contract.resources.values(), service.choices, base_path)
     for routes in (create_blueprint(service), redirects):
@@ -198,18 +198,18 @@ def _add_api(app: Flask, service: Service) -> None:
     app.add_url_rule(f"{base_path}/login", "login", service.errors.login_page)
 
 
-def _build_replica(settings: Settings, service: Service) -> Flask:
+def _build_replica(settings: Settings, service: MockState) -> Flask:
     return create_app(settings, replace(service, accounts=cast("MemoryAccounts", service.accounts).copy()))
 
 
-def _add_contract(app: Flask, service: Service) -> None:
+def _add_contract(app: Flask, service: MockState) -> None:
     for name, (rendering, media_type) in RENDERINGS.items():
         text = cache(partial(rendering, service.contract))  # made when it is first asked for
         path, endpoint = f"{service.settings.base_path}/{name}", name.replace(".", "_")
         app.add_url_rule(path, endpoint, partial(_contract, service, text, media_type))
 
 
-def _in_front(app: Flask, service: Service, deployment: Deployment) -> Flask:
+def _in_front(app: Flask, service: MockState, deployment: Deployment) -> Flask:
     """An application that notes which requests are to be forwarded, and answers with the contract itself."""
     settings, own_paths = service.settings, [rule.rule for rule in app.url_map.iter_rules()]
     forward_marker: WSGIApplication = ForwardMarker(app.wsgi_app, deployment, settings.base_path, own_paths)
@@ -218,7 +218,7 @@ def _in_front(app: Flask, service: Service, deployment: Deployment) -> Flask:
     return app
 
 
-def _service(settings: Settings, before: Service | None, namespace: Namespace | None) -> Service:
+def _service(settings: Settings, before: MockState | None, namespace: Namespace | None) -> MockState:
     contract = contract_of(settings)
     chosen_values = {**settings.choices, **needs(defects_named(settings.defects), settings.choices)}
     choices = Choices(contract.open_points, chosen_values, settings.grease)
@@ -226,7 +226,7 @@ def _service(settings: Settings, before: Service | None, namespace: Namespace | 
     representations = Representations(choices, None if settings.grease is None else JsonVariation(settings.grease))
     uploads = before.forms.uploads if before else SharedUploads(namespace) if namespace else Uploads()
     reader = FixtureReader(contract.resources.values(), new_records, uploads)
-    return Service(
+    return MockState(
         settings=settings,
         contract=contract,
         choices=choices,
@@ -258,7 +258,7 @@ def _accounts(  # noqa: PLR0913, PLR0917 - what either kind needs
 
 
 def _layers(
-    routes: Map, service: Service, recording: Recording | None, build_replica: Callable[[], WSGIApplication]
+    routes: Map, service: MockState, recording: Recording | None, build_replica: Callable[[], WSGIApplication]
 ) -> Iterator[Layer]:
     """The layers around Flask that the settings ask for, the outermost first."""
     settings = service.settings
@@ -298,7 +298,7 @@ def contract_of(settings: Settings) -> Contract:
         raise SettingsError(f'contract "{path}" cannot be read: {error!r}; give an openapi.yaml of this API') from error
 
 
-def _contract(service: Service, text: Callable[[], str], media_type: str) -> Response:
+def _contract(service: MockState, text: Callable[[], str], media_type: str) -> Response:
     return Response(text().replace(service.contract.base_url, service.base_url()), content_type=media_type)
 
 

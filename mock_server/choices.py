@@ -16,7 +16,7 @@ Clock = Callable[[], datetime]
 SECOND = timedelta(seconds=1)
 
 
-class Ticking:
+class SteppingClock:
     """A clock that advances only when it is read, so that the same requests get the same times.
 
     Args:
@@ -62,12 +62,12 @@ def greased(points: Mapping[str, OpenPoint], seed: int) -> dict[str, str]:
     return {name: _seeded(seed, name).choice(list(point.values)) for name, point in points.items()}
 
 
-def ticking(start: datetime, seed: int | None) -> Ticking:
+def ticking(start: datetime, seed: int | None) -> SteppingClock:
     """A clock that advances by a second each time it is read; with a seed, by nothing, or by up to about a day."""
     if seed is None:
-        return Ticking(start)
+        return SteppingClock(start)
     rng = _seeded(seed, "clock")
-    return Ticking(start, lambda: timedelta(seconds=rng.choice((0, 1, 1, 1, 1, 1, 1, rng.randrange(1, MAX_GAP)))))
+    return SteppingClock(start, lambda: timedelta(seconds=rng.choice((0, 1, 1, 1, 1, 1, 1, rng.randrange(1, MAX_GAP)))))
 
 
 class JsonVariation:

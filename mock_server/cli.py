@@ -454,7 +454,7 @@ def _watched_files(server: MockServer, options: SimpleNamespace) -> dict[Path, t
     if options.watch:
         files[Path(options.fixture)] = server.running.reload
     if options.extend:
-        files[options.extend] = server.running.change
+        files[options.extend] = server.running.change_switches
     return {file: (read_again, _state(file)) for file, read_again in files.items()}
 
 

@@ -125,4 +125,4 @@ class MockAccount:
             SettingsError: if there is none of that name, or the fixture is invalid.
         """
         self.server.running.reset_account(self.api_key, start_data)
-        self.server.running.remarks.mean(self.api_key, self.ignored_rules)
+        self.server.running.remarks.expect(self.api_key, self.ignored_rules)

@@ -225,14 +225,14 @@ class Session:
         )
 
 
-def _resources(group: Group) -> list[str]:
+def _resource_names(group: Group) -> list[str]:
     return [result["kind"] for result in group.results]
 
 
 def _brief(group: Group) -> dict[str, Any]:
     first = group.results[0]
     quotes = {name: first["findings"][0][name] for name in ("sent", "received")}
-    return {"rule": group.rule, "verdict": first["verdict"], "resources": _resources(group), QUOTED: quotes}
+    return {"rule": group.rule, "verdict": first["verdict"], "resources": _resource_names(group), QUOTED: quotes}
 
 
 def _cause(group: Group) -> dict[str, Any]:
@@ -242,7 +242,7 @@ def _cause(group: Group) -> dict[str, Any]:
     return {
         "rule": group.rule,
         "verdict": first["verdict"],
-        "resources": _resources(group),
+        "resources": _resource_names(group),
         "required": first["statement"],
         "source": results.source_of(first),
         QUOTED: _quotes(first["findings"][0]),

@@ -17,8 +17,8 @@ from contract_tests.observation import (
     Observations,
     Satisfied,
     Violation,
-    answer,
     rule,
+    status_text,
 )
 
 RATE_LIMIT_STATUSES = (429, 503)  # how a server may refuse a burst
@@ -221,12 +221,12 @@ def fails(overlapping: Round) -> Contradiction:
     failed = [exchange for exchange in overlapping.exchanges if exchange.status and is_server_failure(exchange.status)]
     if not failed:
         return None
-    counts = Counter((answer(exchange), exchange.request.operation) for exchange in failed)
+    counts = Counter((status_text(exchange), exchange.request.operation) for exchange in failed)
     received = ", ".join(f"{status} to {count} {operation}s" for (status, operation), count in counts.most_common())
     return f"an answer to each of {len(overlapping.exchanges)} requests, or a refusal as too many", received
 
 
-def crosses_over(overlapping: Round) -> Contradiction:
+def reaches_other_account(overlapping: Round) -> Contradiction:
     """A record that another account lists, or that its own account does not read."""
     if overlapping.extra_count:
         return "the record in the account whose key made it", "it is listed in the other account"
@@ -267,7 +267,7 @@ BURST = ("burst of creates",)
 @rule("concurrency.totals-come-right", CREATES + BURST + DELETES, wrong_total, needs=NEEDS_CREATES)
 @rule("concurrency.lists-show-a-record-once", ("creates", "reads"), shows_duplicates, needs=NEEDS_CREATES)
 @rule("concurrency.lists-agree-with-themselves", CREATES, disagrees, needs=NEEDS_CREATES)
-@rule("concurrency.accounts-stay-apart", ("accounts",), crosses_over, needs=NEEDS_CREATES)
+@rule("concurrency.accounts-stay-apart", ("accounts",), reaches_other_account, needs=NEEDS_CREATES)
 @rule("concurrency.requests-do-not-fail", ("updates", "reads", *CREATES, *BURST, *DELETES), fails, needs=NEEDS_CREATES)
 @rule("concurrency.bursts-of-reads-are-answered", ("burst",), burst_fails, needs=NEEDS_CREATES)
 def overlapping_requests(

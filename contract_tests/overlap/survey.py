@@ -287,7 +287,7 @@ def _send_all(visitor: Visitor, requests: Sequence[Request], slow: float = 0.0) 
         delays = [slow * number / len(requests) for number in range(len(requests))]
     exchanges = visitor.target.send_together(requests, delays, (slow,))
     visitor.lag.wrote[visitor.resource.name] = time.monotonic()
-    overlooked = [replace(exchange, judged_as=Expect.OVERLOOKED) for exchange in exchanges]
+    overlooked = [replace(exchange, judged_as=Expect.IGNORED) for exchange in exchanges]
     visitor.evidence.exchanges += overlooked
     return tuple(sorted(overlooked, key=lambda exchange: exchange.started_at + exchange.seconds))
 

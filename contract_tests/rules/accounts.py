@@ -17,9 +17,9 @@ from contract_tests.observation import (
     Satisfied,
     Undecided,
     Violation,
-    answer,
     decide,
     rule,
+    status_text,
     steady,
 )
 from contract_tests.rules.operations import own_requests
@@ -41,7 +41,7 @@ def bearer_key_is_accepted(evidence: Evidence) -> Observations:
         yield Satisfied(let_in[0])
     for exchange in requests:
         if not let_in and exchange.status in (401, 403):
-            yield Violation(exchange, "to be let in", answer(exchange))
+            yield Violation(exchange, "to be let in", status_text(exchange))
 
 
 def shown_nothing(attempts: Attempts, evidence: Evidence) -> Observations:
@@ -50,7 +50,7 @@ def shown_nothing(attempts: Attempts, evidence: Evidence) -> Observations:
     for attempt in attempts:
         exchange = attempt.exchange
         if exchange.status is None and not any(request.succeeded for request in own_requests(evidence)):
-            yield Undecided(answer(exchange))
+            yield Undecided(status_text(exchange))
             continue
         rows = exchange.page.rows if exchange.page else (exchange.record,) if exchange.record else ()
         if rows and not belongs:

@@ -21,7 +21,6 @@ from contract_tests.observation import (
     Satisfied,
     Undecided,
     Violation,
-    answer,
     decide,
     expect_field,
     field_pointer,
@@ -29,6 +28,7 @@ from contract_tests.observation import (
     from_first_difference,
     rule,
     same_beginning,
+    status_text,
     title_of,
 )
 from contract_tests.rules.operations import accepted
@@ -87,12 +87,12 @@ def optional_fields_are_accepted_on_update(evidence: Evidence) -> Observations:
 
 def _combination_refused(evidence: Evidence, operation: str) -> Observations:
     """Refusals that may be about the account, and are not: its fields are accepted one at a time, before and after."""
-    for split in evidence.splits:
+    for split in evidence.isolations:
         if split.all_fields.request.operation == operation and split.all_fields.status != HTTPStatus.TOO_MANY_REQUESTS:
             served = all(isinstance(accepted(step), Satisfied) for step in (*split.single_field, split.required_only))
             if served and split.all_fields.is_refusal:
                 yield Violation(
-                    split.all_fields, "a success, as with each of these fields alone", answer(split.all_fields)
+                    split.all_fields, "a success, as with each of these fields alone", status_text(split.all_fields)
                 )
 
 
@@ -171,7 +171,7 @@ def _in_chunks(exchange: Exchange, observation: Observation) -> Observation:
     if exchange.status in (HTTPStatus.LENGTH_REQUIRED, HTTPStatus.NOT_IMPLEMENTED):
         return Satisfied(exchange)
     if exchange.failed and not exchange.timed_out and len(exchange.attempts) == TRIES - 1:
-        return Violation(exchange, "a success", answer(exchange))
+        return Violation(exchange, "a success", status_text(exchange))
     return observation
 
 

@@ -18,13 +18,13 @@ from contract_tests.observation import (
     Satisfied,
     Undecided,
     Violation,
-    answer,
     decide,
     expect,
     expect_field,
     format_value,
     others_wrote,
     rule,
+    status_text,
     steady,
 )
 from link_management_contract import Resource
@@ -44,9 +44,9 @@ def created_record_is_read(evidence: Evidence) -> Observations:
             continue
         missing = evidence.is_missing(creation.identifier)
         if read.succeeded or read.status in REJECTED | {410} or (missing and not read.failed):
-            yield Violation(read, f"the record {creation.identifier}", answer(read))
+            yield Violation(read, f"the record {creation.identifier}", status_text(read))
         else:
-            yield Undecided(f"the read: {answer(read)}")
+            yield Undecided(f"the read: {status_text(read)}")
     for read in evidence.of("read"):
         if read.record is not None and read.request.identifier in evidence.created_ids:
             yield expect(read, "/data/id", read.request.identifier)
@@ -90,7 +90,7 @@ def update_changes_what_it_names(evidence: Evidence) -> Observations:
         if not change.exchange.succeeded or read is None:
             continue
         if record is None:
-            yield Undecided(f"the read after the update: {answer(read)}")
+            yield Undecided(f"the read after the update: {status_text(read)}")
             continue
         for name, text in change.form.items():
             if name not in evidence.resource.record_schema or name not in record or name == "is_enabled" or not text:
@@ -152,7 +152,7 @@ def update_keeps_datetime(evidence: Evidence) -> Observations:
 def deleted_record_is_not_read(evidence: Evidence) -> Observations:
     for removal in evidence.removals:
         if removal.read is not None and removal.exchange.succeeded:
-            received = f"{answer(removal.read)} and a record"
+            received = f"{status_text(removal.read)} and a record"
             yield decide(removal.read, not removal.read.shows(evidence.resource), "no record", received)
 
 

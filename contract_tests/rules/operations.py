@@ -16,9 +16,9 @@ from contract_tests.observation import (
     Satisfied,
     Undecided,
     Violation,
-    answer,
     decide,
     rule,
+    status_text,
 )
 
 MIN_FAILING_RECORDS = 3  # records on which an operation fails each time are no temporary trouble
@@ -32,10 +32,10 @@ def accepted(exchange: Exchange) -> Observation:
             return Undecided("the answer is a success in status and holds errors")
         return Satisfied(exchange)
     if status in REJECTED:
-        return Violation(exchange, "a success; the request is documented", answer(exchange))
+        return Violation(exchange, "a success; the request is documented", status_text(exchange))
     if status is not None and exchange.failed and len(exchange.attempts) >= TRIES - 1:
-        return Violation(exchange, "a success", f"{answer(exchange)} on each of {TRIES} tries")
-    return Undecided(f"{answer(exchange)}, which may be about this account or its surroundings")
+        return Violation(exchange, "a success", f"{status_text(exchange)} on each of {TRIES} tries")
+    return Undecided(f"{status_text(exchange)}, which may be about this account or its surroundings")
 
 
 def own_requests(evidence: Evidence) -> list[Exchange]:
@@ -112,8 +112,8 @@ def _is_the_page(evidence: Evidence, creation: Creation, read: Exchange) -> Obse
         clear = clear or (evidence.is_missing(creation.identifier) and not read.failed)
         shows = bool(marker) and marker.encode() in read.body.lower()
         if not clear:
-            return Undecided(f"the read of the new record: {answer(read)}")
-        return decide(read, shows, f"the splash page that {evidence.resource.create_path} made", answer(read))
+            return Undecided(f"the read of the new record: {status_text(read)}")
+        return decide(read, shows, f"the splash page that {evidence.resource.create_path} made", status_text(read))
     if isinstance(read.record.get("name"), str) and creation.identifier in creation.before:
         return Violation(read, "a new splash page", "one that was there before")
     return Satisfied(read) if marker else Undecided("the create had no marker")

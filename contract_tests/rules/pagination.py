@@ -93,7 +93,7 @@ def other_sizes_are_not_used(evidence: Evidence) -> Observations:
 def page_is_filled(evidence: Evidence) -> Observations:
     for page in evidence.every_page():
         size = page.size if page.size in evidence.resource.page_sizes else evidence.resource.default_page_size
-        is_overlapped = page.exchange.expects is Expect.OVERLOOKED  # its records and its total may be of two moments
+        is_overlapped = page.exchange.expects is Expect.IGNORED  # its records and its total may be of two moments
         if is_overlapped or page.total is None or page.meta.get("results_per_page") != size:
             continue
         if page.exists or page.total == 0:
@@ -113,7 +113,7 @@ def _past_the_end(evidence: Evidence) -> Observations:
             continue
         if page.number == 1:
             first |= {size: _ids(page.rows)[:size] for size in evidence.resource.page_sizes if size <= page.size}
-        elif (page.pages or 0) > 1 and page.meta.get("page") == page.number > (page.pages or 0):
+        elif (page.page_count or 0) > 1 and page.meta.get("page") == page.number > (page.page_count or 0):
             received = f"the records of page 1, under the number {page.number}"
             yield decide(exchange, _ids(page.rows) != first.get(page.size), "no records past the last page", received)
 
@@ -128,9 +128,9 @@ def meta_page_is_the_page_asked_for(evidence: Evidence) -> Observations:
 @rule("pagination.total-pages-is-the-ceiling", needs=NEEDS_LISTINGS)
 def total_pages_is_the_ceiling(evidence: Evidence) -> Observations:
     for page in evidence.every_page():
-        if page.total and "total_pages" in page.meta and page.pages:
+        if page.total and "total_pages" in page.meta and page.page_count:
             note = f", for {page.total} records by {page.meta['results_per_page']}"
-            yield expect(page.exchange, "/meta/total_pages", page.pages, note)
+            yield expect(page.exchange, "/meta/total_pages", page.page_count, note)
 
 
 @rule("pagination.total-counts-the-records", needs=NEEDS_LISTINGS)
@@ -364,13 +364,13 @@ def neighbours_past_the_end_exist(evidence: Evidence) -> Observations:
     any_page = False
     for exchange in evidence.of("list", expects=Expect.OPEN):
         page = exchange.page
-        if page is None or not page.pages or page.number <= page.pages:
+        if page is None or not page.page_count or page.number <= page.page_count:
             continue
         for name in ("next", "prev"):
             link = page.links.get(name)
             match = re.search(r"(?:^|&)page=(\d+)", _query(link), re.ASCII) if isinstance(link, str) else None
-            holds = match is None or 1 <= integer(match[1]) <= page.pages
-            expected = f"{name} naming one of the {page.pages} pages, or null"
+            holds = match is None or 1 <= integer(match[1]) <= page.page_count
+            expected = f"{name} naming one of the {page.page_count} pages, or null"
             yield decide(exchange, holds, expected, f"page {match[1] if match else ''}", f"/links/{name}")
             any_page = True
     if not any_page:

@@ -59,7 +59,7 @@ def requests_work_in_parallel(evidence: Evidence) -> Observations:
     exchanges = [
         step for step in evidence.exchanges if step.request.resource == evidence.resource.name and step.overlapped
     ]
-    single = [step for step in exchanges if step.expects is not Expect.OVERLOOKED]
+    single = [step for step in exchanges if step.expects is not Expect.IGNORED]
     failures = [step for step in single if any(not single for single in step.fails_alone) and not step.failed]
     single_failures = [step.request for step in single if any(step.fails_alone)]
     if single_failures:

@@ -6,7 +6,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any
 
-from contract_tests.evidence import Creation, Split
+from contract_tests.evidence import Creation, FieldIsolation
 from contract_tests.exchange import REJECTED, TRIES, Exchange, Expect, FormValue, request_of, whole_id
 from contract_tests.masking import mark_of, shows
 from contract_tests.multipart import USUAL, FormStyle
@@ -56,7 +56,7 @@ def create(visitor: Visitor, *creates: Create) -> list[Creation]:
             creation = replace(creation, read=read)
         (visitor.evidence.creations if requested.form_style == USUAL else visitor.evidence.shaped).append(creation)
         creations.append(creation)
-        if creation.read and not creation.read.failed and not _is_seen(visitor, creation):
+        if creation.read and not creation.read.failed and not _shows_record(visitor, creation):
             visitor.treat(creation.read, Expect.OPEN)
             visitor.writes = False
             raise InvisibleError(f"a created record does not show in {resource.name}: nothing more was created there")
@@ -92,7 +92,7 @@ def split(visitor: Visitor, exchange: Exchange, send: Callable[[dict[str, FormVa
     Returns:
         The ids that were answered.
     """
-    operations_split = {isolation.all_fields.request.operation for isolation in visitor.evidence.splits}
+    operations_split = {isolation.all_fields.request.operation for isolation in visitor.evidence.isolations}
     needed = {visitor.resource.label, *visitor.resource.required}
     fields = {name: value for name, value in (exchange.request.form or {}).items() if name not in needed}
     if exchange.succeeded or exchange.failed or exchange.status in REJECTED | ABOUT_THE_KEY_OR_PACE:
@@ -100,8 +100,8 @@ def split(visitor: Visitor, exchange: Exchange, send: Callable[[dict[str, FormVa
     if len(fields) < 2 or exchange.request.operation in operations_split:  # noqa: PLR2004 - one field is alone already
         return []
     single_fields = tuple(send({name: value}) for name, value in fields.items())
-    isolation = Split(single_fields, send(fields), send({}))
-    visitor.evidence.splits.append(isolation)
+    isolation = FieldIsolation(single_fields, send(fields), send({}))
+    visitor.evidence.isolations.append(isolation)
     return [
         reply.made_id
         for reply in (*single_fields, isolation.all_fields, isolation.required_only)
@@ -112,10 +112,10 @@ def split(visitor: Visitor, exchange: Exchange, send: Callable[[dict[str, FormVa
 def overlook(visitor: Visitor, creation: Creation) -> None:
     """Exclude a create from every rule."""
     visitor.evidence.creations.remove(creation)
-    visitor.treat(creation.exchange, Expect.OVERLOOKED)
+    visitor.treat(creation.exchange, Expect.IGNORED)
 
 
-def _is_seen(visitor: Visitor, creation: Creation) -> bool:
+def _shows_record(visitor: Visitor, creation: Creation) -> bool:
     """Whether the record that a create returned was read or is listed, with its marker."""
     ledger, identifier = visitor.target.ledger, creation.identifier or 0
     if not ledger.allows_write(visitor.resource.name, identifier):

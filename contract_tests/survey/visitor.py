@@ -20,7 +20,7 @@ REDUCED_WAIT = 0.5  # seconds to wait for a state, once one did not come in the 
 MARGIN = 0.1  # seconds more than the longest lag that was seen
 BETWEEN_LOOKS = 0.05  # seconds, while the lag is measured
 MAX_PAGES, MAX_LISTING_BYTES = 5, 2 << 20  # pages of a listing, and its bytes, about
-GIVEN_UP = (502, 504)  # from a gateway that got no answer from the server
+GATEWAY_STATUSES = (502, 504)  # from a gateway that got no answer from the server
 Result = TypeVar("Result")
 
 
@@ -214,7 +214,7 @@ class Visitor:
             self.target.ledger.complete(entry, exchange.made_id)
         elif not exchange.number:
             self.target.ledger.forget(entry)
-        elif exchange.status is not None and exchange.status not in GIVEN_UP:
+        elif exchange.status is not None and exchange.status not in GATEWAY_STATUSES:
             unauthorized = exchange.succeeded and request.identity not in (OWN_KEY, OTHER)
             self.target.ledger.answer(entry, is_refused=exchange.is_refusal or unauthorized)
 
@@ -337,7 +337,7 @@ class Visitor:
 
     def _overlook(self, start: int) -> None:
         exchanges = self.evidence.exchanges
-        exchanges[start:] = [replace(exchange, judged_as=Expect.OVERLOOKED) for exchange in exchanges[start:]]
+        exchanges[start:] = [replace(exchange, judged_as=Expect.IGNORED) for exchange in exchanges[start:]]
 
     def shows(self, exchange: Exchange, marker: str) -> bool:
         return exchange.record is not None and holds(exchange.body.decode("utf-8", "replace"), marker)

@@ -35,10 +35,10 @@ MAX_SIMULTANEOUS = 60  # requests that overlap
 EPOCH = 1e9  # seconds; a larger number in a header is a time
 TRIES_OF_A_HANG = 2
 FAILURES_IN_A_ROW = 3 * TRIES  # failures in a row, after which another try of a request like those comes sooner
-SOONER = 0.05  # of the usual pause
+SHORT_PAUSE_FACTOR = 0.05  # of the usual pause
 RETRY_TIMEOUT_FACTOR = 0.25  # of the timeout is enough for another try of what has not answered within the whole
 TRACE = "traceparent"  # W3C Trace Context
-LAST = 1.0  # seconds for a clean-up by an operation that never answers
+CLEANUP_TIMEOUT = 1.0  # seconds for a clean-up by an operation that never answers
 
 
 class BudgetSpentError(Exception):
@@ -86,17 +86,17 @@ class Timeouts:
         for key in (kind, operation):
             self._counts[key] = self._counts[key] + 1 if exchange.timed_out else 0
 
-    def is_given_up(self, request: Request) -> bool:
+    def gives_up(self, request: Request) -> bool:
         """Whether requests like this one were given their time, and are left to clean-up."""
         return self._counts[_timeout_keys(request)[0]] >= TRIES_OF_A_HANG
 
-    def patience(self, request: Request, *, last: bool) -> float:
+    def seconds_to_wait(self, request: Request, *, last: bool) -> float:
         """Seconds to wait for an answer: the whole timeout, unless other requests like this one were not answered."""
         kind_timeouts, operation = (self._counts[key] for key in _timeout_keys(request))
         timeouts = kind_timeouts if request.expects is Expect.SUCCESS else operation
         if timeouts >= TRIES_OF_A_HANG or (operation and last):
-            return LAST
-        return max(LAST, RETRY_TIMEOUT_FACTOR * self._timeout) if timeouts else self._timeout
+            return CLEANUP_TIMEOUT
+        return max(CLEANUP_TIMEOUT, RETRY_TIMEOUT_FACTOR * self._timeout) if timeouts else self._timeout
 
     def tries(self, exchange: Exchange) -> int:
         """How often a request is sent, of which this is the latest answer."""
@@ -107,7 +107,11 @@ class Timeouts:
 
     def pause(self, exchange: Exchange) -> float:
         """Seconds between this failure and another try: the usual ones, unless requests like this always fail."""
-        return PAUSE if self._failures[_timeout_keys(exchange.request)[0]] < FAILURES_IN_A_ROW else PAUSE * SOONER
+        return (
+            PAUSE
+            if self._failures[_timeout_keys(exchange.request)[0]] < FAILURES_IN_A_ROW
+            else PAUSE * SHORT_PAUSE_FACTOR
+        )
 
 
 def _timeout_keys(request: Request) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -207,7 +211,7 @@ class Target:
             raise WriteRefusedError("this run is to write nothing")
         if request.operation in ("update", "delete") and request.identifier is not None:
             self._check_owner(request)
-        if self._counting and self._timeouts.is_given_up(request):
+        if self._counting and self._timeouts.gives_up(request):
             error = f"not sent: no other {request.operation} of {request.resource} was answered"
             return Exchange(request, 0, None, error=error, timed_out=True)
         attempts: list[int | None] = []
@@ -312,8 +316,8 @@ class Target:
         return replace(exchange, overlapped=tuple(overlapped))
 
     def _answer(self, request: Request, attempts: tuple[int | None, ...], pause: float) -> Exchange:
-        self._thread.patience = self._timeouts.patience(request, last=not self._counting)
-        body, headers = self._encoded(request)
+        self._thread.patience = self._timeouts.seconds_to_wait(request, last=not self._counting)
+        body, headers = self._encode(request)
         url = location_url = f"{self.base_url}{request.target}{self._key_in_query(request)}"
         redirects: list[tuple[int, str]] = []
         status, error, timed_out = None, "", False
@@ -363,7 +367,7 @@ class Target:
             trace=trace,
         )
 
-    def _encoded(self, request: Request) -> tuple[bytes | None, dict[str, str]]:
+    def _encode(self, request: Request) -> tuple[bytes | None, dict[str, str]]:
         headers = dict(self._headers)
         header_name = place_of(request.identity)
         if header_name and request.identity in self.keys:
@@ -393,7 +397,7 @@ class Target:
             self._thread.number = self.request_count
         self.on_request(self._thread.number)
         self._thread.started_at = time.monotonic()
-        left = max(self._left(), MIN_WAIT) if self._counting else math.inf
+        left = max(self._seconds_left(), MIN_WAIT) if self._counting else math.inf
         self._thread.timeout = min(self.limits.timeout, self._thread.patience, left)
         pool = self._thread.pool or self._pool()
         if request.method != "GET":
@@ -419,10 +423,10 @@ class Target:
             unfinished = len(self.ledger.left)
             if total + (unfinished and CLEANUP_RESERVE + CLEANUP_PER_RECORD * unfinished) >= self.limits.requests:
                 raise BudgetSpentError(BUDGET_SPENT)
-        if self._left() <= 0:
+        if self._seconds_left() <= 0:
             raise BudgetSpentError(TIME_UP)
 
-    def _left(self) -> float:
+    def _seconds_left(self) -> float:
         return (self.limits.seconds or math.inf) - (time.monotonic() - self._started)
 
     def _keep_pace(self, requests: int) -> None:
@@ -436,7 +440,7 @@ class Target:
         """Wait as long as a rate limit says, if there is patience left."""
         header = exchange.headers.get("Retry-After") or exchange.headers.get("X-RateLimit-Reset") or "1"
         seconds = max(min(_seconds_of(header), MAX_WAIT), MIN_WAIT)
-        if self._seconds_waited + seconds > self.limits.patience or (self._counting and seconds > self._left()):
+        if self._seconds_waited + seconds > self.limits.patience or (self._counting and seconds > self._seconds_left()):
             return False
         self._seconds_waited += seconds
         self.waiting(seconds)

@@ -74,7 +74,9 @@ class Forms:
             self._require(resource.fields.values(), values)
         return Form(values, tuple(name for name in parts if name not in values))
 
-    def applicable(self, resource: Resource, values: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str, Any]:
+    def applicable_values(
+        self, resource: Resource, values: Mapping[str, Any], record: Mapping[str, Any]
+    ) -> dict[str, Any]:
         """The given values whose fields apply to a record; the content of files is stored.
 
         Raises:

@@ -107,7 +107,7 @@ REQUESTS_A_MINUTE = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class MockState:
     """What the operations work with."""
 
     settings: Settings
@@ -149,7 +149,7 @@ class Service:
         )
 
 
-def create_blueprint(service: Service) -> Blueprint:
+def create_blueprint(service: MockState) -> Blueprint:
     """The routes of the contract.
 
     Args:
@@ -181,22 +181,24 @@ def create_blueprint(service: Service) -> Blueprint:
         g.account = service.account()
 
     if service.choices["rate-limit-headers"] == "present":
-        api.after_request(_tell_limits)
+        api.after_request(_add_rate_limit_headers)
     return api
 
 
-def _tell_limits(response: Response) -> Response:
+def _add_rate_limit_headers(response: Response) -> Response:
     response.headers["X-RateLimit-Limit"] = str(REQUESTS_A_MINUTE)
     response.headers["X-RateLimit-Remaining"] = str(REQUESTS_A_MINUTE - 1)
     return response
 
 
-def _list(service: Service, resource: Resource) -> Response:
+def _list(service: MockState, resource: Resource) -> Response:
     number, size = service.paging.parse_query(request.query_string)
     records, total = _collection(resource).page(partial(_positions, service.paging, number, size))
     page = service.paging.locate(number, size, total)
     url = f"{service.base_url()}/api/{resource.link_collection}"
-    return service.representations.list_response(resource, records, service.paging.described(page, url, len(records)))
+    return service.representations.list_response(
+        resource, records, service.paging.meta_and_links(page, url, len(records))
+    )
 
 
 def _positions(paging: Paging, number: int, size: int, total: int) -> tuple[int, int]:
@@ -204,11 +206,11 @@ def _positions(paging: Paging, number: int, size: int, total: int) -> tuple[int,
     return (page.number - 1) * size, page.number * size
 
 
-def _read(service: Service, resource: Resource, identifier: str) -> Response:
+def _read(service: MockState, resource: Resource, identifier: str) -> Response:
     return service.representations.read_response(resource, _collection(resource).get(_number(identifier)))
 
 
-def _create(service: Service, resource: Resource) -> Response:
+def _create(service: MockState, resource: Resource) -> Response:
     form = _form(service, resource, "create")
     values = _applicable(service, resource, form, form)
     collection = _collection(resource)
@@ -217,7 +219,7 @@ def _create(service: Service, resource: Resource) -> Response:
     return service.representations.write_response(resource, record, int(service.choices["create-status"]))
 
 
-def _update(service: Service, resource: Resource, identifier: str) -> Response:
+def _update(service: MockState, resource: Resource, identifier: str) -> Response:
     number, collection = _number(identifier), _collection(resource)
     collection.get(number)
     form = _form(service, resource, "update")
@@ -227,7 +229,7 @@ def _update(service: Service, resource: Resource, identifier: str) -> Response:
     return service.representations.write_response(resource, record, int(service.choices["update-status"]))
 
 
-def _changed(service: Service, resource: Resource, form: Mapping[str, Any], record: Record) -> Record:
+def _changed(service: MockState, resource: Resource, form: Mapping[str, Any], record: Record) -> Record:
     values = _applicable(service, resource, form, {**record.values, **form})
     moved = "host" in values and values["host"] != record.values["host"]
     if moved and service.choices["domain-after-host-change"] == "disabled":
@@ -237,7 +239,7 @@ def _changed(service: Service, resource: Resource, form: Mapping[str, Any], reco
     return replace(record, values={**record.values, **values}, updated=updated)
 
 
-def _delete(service: Service, resource: Resource, identifier: str) -> Response:
+def _delete(service: MockState, resource: Resource, identifier: str) -> Response:
     number, collection = _number(identifier), _collection(resource)
     collection.get(number)
     _make_room(service, resource)
@@ -252,7 +254,7 @@ def _delete(service: Service, resource: Resource, identifier: str) -> Response:
             return Response(status=int(status), content_type="application/json" if body else None)
 
 
-def _make_room(service: Service, resource: Resource, size: int = 0) -> None:
+def _make_room(service: MockState, resource: Resource, size: int = 0) -> None:
     service.accounts.make_room(scheme_and_key(request.environ)[1], resource.name, size)
 
 
@@ -267,16 +269,16 @@ def _number(identifier: str) -> int:
     return int(identifier)
 
 
-def _form(service: Service, resource: Resource, operation: str) -> Mapping[str, Any]:
+def _form(service: MockState, resource: Resource, operation: str) -> Mapping[str, Any]:
     form = service.forms.read(request, resource, operation)
     context_of(request.environ).ignored = form.ignored
     return form.values
 
 
 def _applicable(
-    service: Service, resource: Resource, form: Mapping[str, Any], record: Mapping[str, Any]
+    service: MockState, resource: Resource, form: Mapping[str, Any], record: Mapping[str, Any]
 ) -> dict[str, Any]:
-    values = service.forms.applicable(resource, form, record)
+    values = service.forms.applicable_values(resource, form, record)
     context_of(request.environ).ignored += tuple(name for name in form if name not in values)
     return values
 

@@ -36,7 +36,7 @@ _dumped = json.JSONEncoder(ensure_ascii=False).encode
 GENERIC_KEYS = {"telegram": "token", "telegram_chat_id": "chat"}
 
 
-class Ready(Response):
+class PreparedResponse(Response):
     """An answer with its whole body, which becomes a `Response` like others only if somebody looks at it or changes it.
 
     Args:
@@ -51,15 +51,15 @@ class Ready(Response):
     def __getattr__(self, name: str) -> Any:
         if "_ready" not in self.__dict__:
             raise AttributeError(name)
-        self._become_usual()
+        self._materialize()
         return getattr(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if "_ready" in self.__dict__:
-            self._become_usual()
+            self._materialize()
         super().__setattr__(name, value)
 
-    def _become_usual(self) -> None:
+    def _materialize(self) -> None:
         body, status, media_type = self.__dict__.pop("_ready")
         super().__init__(body, status, content_type=media_type)
 
@@ -151,7 +151,7 @@ class Representations:
         if is_escaped:
             pieces = [pieces[0].replace("/", "\\/")]
         body = "".join([*pieces, "\n"]).encode()
-        return Ready(body, status, MEDIA_TYPES[self._choices["media-type"]])
+        return PreparedResponse(body, status, MEDIA_TYPES[self._choices["media-type"]])
 
     def _settings(self, resource: Resource, record: Record) -> dict[str, Any]:
         fields = [field for field in resource.fields.values() if field.applies_when and field.applies_to(record.values)]
@@ -286,7 +286,7 @@ class Paging:
         self._contract = contract
         self._choices = choices
         self._cached_query = lru_cache(256)(self._parse_query)  # clients ask for the same pages again and again
-        self._described_before = lru_cache(256)(self._described)
+        self._cached_meta = lru_cache(256)(self._meta_and_links)
 
     def parse_query(self, query: bytes) -> tuple[int, int]:
         """The page number and size that a query asks for.
@@ -300,12 +300,12 @@ class Paging:
         args = Request({"QUERY_STRING": query.decode("latin-1")}).args
         return self._number(args.get("page")), self._size(args.get("results_per_page"))
 
-    def described(self, page: Page, collection_url: str, record_count: int) -> str:
+    def meta_and_links(self, page: Page, collection_url: str, record_count: int) -> str:
         """The JSON of a list envelope's `meta` and `links`, without its braces."""
         is_cacheable = len(collection_url) <= MAX_CACHED_LENGTH
-        return (self._described_before if is_cacheable else self._described)(page, collection_url, record_count)
+        return (self._cached_meta if is_cacheable else self._meta_and_links)(page, collection_url, record_count)
 
-    def _described(self, page: Page, collection_url: str, record_count: int) -> str:
+    def _meta_and_links(self, page: Page, collection_url: str, record_count: int) -> str:
         extra_members = {"count": record_count} if self._choices["further-keys"] == "some" else {}
         return _dumped({"meta": self.meta(page) | extra_members, "links": self.links(page, collection_url)})[1:-1]
 

@@ -95,7 +95,7 @@ def _add_switches(api: Blueprint, running: Instance) -> None:
             abort(400, 'expected an array of rules, such as ["client.polling", "forms.*"]')
         if not running.settings.deployment and not running.service.accounts.knows(key):
             abort(400, f'no account has the key "{key}"')
-        running.mean(key, patterns)
+        running.expect_mistakes(key, patterns)
         return jsonify(patterns)
 
     @api.get("/state")
@@ -104,7 +104,7 @@ def _add_switches(api: Blueprint, running: Instance) -> None:
 
     @api.patch("/state")
     def change() -> Response:
-        running.change(**read_switches(_json(), at_the_start=False))
+        running.change_switches(**read_switches(_json(), at_the_start=False))
         return state()
 
 

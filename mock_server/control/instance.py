@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 from link_management_contract import Contract
-from mock_server.api.operations import Service
+from mock_server.api.operations import MockState
 from mock_server.app import contract_of, create_app
 from mock_server.documents import read_document, write_document
 from mock_server.effects.effect import Effect, Effects
@@ -103,7 +103,7 @@ class Instance:
         self.journal_writer = JournalWriter(self._recording, self._callers.name_of)
         is_recorded = settings.deployment is not None and settings.deployment.is_recorded
         self.fixture_recording = FixtureRecording(contract, settings.base_path) if is_recorded else None
-        self._put(settings)
+        self._replace_app(settings)
 
     def _create_stores(self, contract: Contract) -> tuple[Journal, Effects, MutableMapping[str, str]]:
         settings = self.settings
@@ -127,8 +127,8 @@ class Instance:
         return self.settings.max_body if is_known else min(MAX_UNKNOWN_BODY, self.settings.max_body)
 
     @property
-    def service(self) -> Service:
-        service: Service = self.app.extensions["mock_server"]
+    def service(self) -> MockState:
+        service: MockState = self.app.extensions["mock_server"]
         return service
 
     def reset(self, **switches: Any) -> None:
@@ -139,7 +139,7 @@ class Instance:
         """
         with self._lock:
             settings = replace(self._start, **switches)
-            self._put(settings)
+            self._replace_app(settings)
             self.effects.remove()
             self._forget()
 
@@ -165,7 +165,7 @@ class Instance:
             self.effects.remove_of(account.name)
             self._forget(account.name)
             if "lag" in self.settings.conditions:  # whose replica has the account as it was
-                self._put(self.settings, self.service)
+                self._replace_app(self.settings, self.service)
         return account
 
     def _forget(self, account: str | None = None) -> None:
@@ -206,10 +206,10 @@ class Instance:
             SettingsError: if it cannot be used; nothing changes then.
         """
         with self._lock:
-            self._put(self.settings)
+            self._replace_app(self.settings)
             self._forget()
 
-    def change(self, **switches: Any) -> None:
+    def change_switches(self, **switches: Any) -> None:
         """Change switches, and keep all records.
 
         Raises:
@@ -217,7 +217,7 @@ class Instance:
         """
         with self._lock:
             settings = replace(self.settings, **switches)
-            self._put(settings, self.service)
+            self._replace_app(settings, self.service)
 
     def force(self, description: Any) -> Effect:
         """Add an effect; the account may also be given by its key.
@@ -229,13 +229,13 @@ class Instance:
             description = description | {"account": self.account_named(description["account"])}
         return self.effects.add(description)
 
-    def mean(self, key: str, patterns: Sequence[str]) -> None:
+    def expect_mistakes(self, key: str, patterns: Sequence[str]) -> None:
         """Say which mistakes of an account, by its name or its key, are meant.
 
         Raises:
             SettingsError: if a pattern matches no rule.
         """
-        self.remarks.mean(self.account_named(key), patterns)
+        self.remarks.expect(self.account_named(key), patterns)
 
     def account_named(self, name: str) -> str:
         """The name of an account, given by its name or its key."""
@@ -298,14 +298,18 @@ class Instance:
             KeyError: if there is no snapshot with this name.
         """
         with self._lock:
-            self._put(self._with_fixture(self.settings, read_document(self.snapshots[name])), switched=self.settings)
+            self._replace_app(
+                self._with_fixture(self.settings, read_document(self.snapshots[name])), switched=self.settings
+            )
             self._forget()
 
     @staticmethod
     def _with_fixture(settings: Settings, fixture: Mapping[str, Any]) -> Settings:
         return replace(settings, fixture=fixture, records=0, api_keys=(), store=None)
 
-    def _put(self, settings: Settings, before: Service | None = None, *, switched: Settings | None = None) -> None:
+    def _replace_app(
+        self, settings: Settings, before: MockState | None = None, *, switched: Settings | None = None
+    ) -> None:
         """Answer in another way from now on.
 
         Args:

@@ -253,7 +253,7 @@ def _refuse_what_needs_records(url: str) -> None:
 
 def _refuse_unread() -> None:
     """Refuse a request whose body was not read whole."""
-    if unread := context_of(request.environ).unread:
+    if unread := context_of(request.environ).body_refusal:
         abort(unread.status, unread.title)
 
 

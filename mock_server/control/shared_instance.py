@@ -9,7 +9,7 @@ from typing import Any
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 from link_management_contract import Contract
-from mock_server.api.operations import Service
+from mock_server.api.operations import MockState
 from mock_server.app import create_app
 from mock_server.control.instance import MAX_SNAPSHOT_BYTES, MAX_SNAPSHOTS, Instance, read_switches, switch_values
 from mock_server.effects.effect import Effects
@@ -73,19 +73,19 @@ class SharedInstance(Instance):
             for account in self._ignored_patterns.keys() - head["meant"].keys():
                 self.remarks.forget(account)
             for account, patterns in head["meant"].items():
-                self.remarks.mean(account, patterns)
+                self.remarks.expect(account, patterns)
             self._ignored_patterns = head["meant"]
             self._store.heads += 1
             self._followed_head = raw
         return self._store.renew()
 
-    def mean(self, key: str, patterns: Sequence[str]) -> None:
+    def expect_mistakes(self, key: str, patterns: Sequence[str]) -> None:
         """Say which mistakes of an account, by its name or its key, are meant.
 
         Raises:
             SettingsError: if a pattern matches no rule.
         """
-        super().mean(key, patterns)
+        super().expect_mistakes(key, patterns)
         account = self.account_named(key)
         self._store.edit(lambda head: head["meant"].update({account: list(patterns)}))
 
@@ -106,7 +106,9 @@ class SharedInstance(Instance):
             SharedSnapshots(self._store, MAX_SNAPSHOTS, MAX_SNAPSHOT_BYTES),
         )
 
-    def _put(self, settings: Settings, before: Service | None = None, *, switched: Settings | None = None) -> None:
+    def _replace_app(
+        self, settings: Settings, before: MockState | None = None, *, switched: Settings | None = None
+    ) -> None:
         """Let all processes answer in another way from now on."""
         if before:
             create_app(settings, before, self._recording, Namespace(self._store, self._epoch))

@@ -16,7 +16,7 @@ from werkzeug.test import encode_multipart
 from werkzeug.wrappers import Request, Response
 
 from link_management_contract import Resource, shipped_contract
-from mock_server.api.operations import Service
+from mock_server.api.operations import MockState
 from mock_server.errors import REFUSAL, Refusal
 from mock_server.http.context import key_of
 from mock_server.http.form_parts import MalformedFormError, Part, TooManyPartsError, multipart
@@ -39,7 +39,7 @@ class Call:
         memory: what one transformation remembers for one account.
     """
 
-    service: Service
+    service: MockState
     environ: WSGIEnvironment
     resource: Resource
     operation: str

@@ -11,7 +11,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Map
 from werkzeug.wrappers import Response
 
-from mock_server.api.operations import Service
+from mock_server.api.operations import MockState
 from mock_server.defects import DEFECTS
 from mock_server.defects.building_blocks import Call, Serve, Transformation
 from mock_server.effects.conditions import CONDITIONS
@@ -42,7 +42,7 @@ class EffectLayer:
         self,
         inner: WSGIApplication,
         routes: Map,
-        service: Service,
+        service: MockState,
         transformations: Sequence[Transformation] = (),
         conditions: Mapping[str, float] | None = None,
         build_replica: Callable[[], WSGIApplication] | None = None,

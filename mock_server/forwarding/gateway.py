@@ -18,7 +18,7 @@ from mock_server.forwarding.proxied_exchange import (
     CopyBudget,
     ProxiedExchange,
     SlowClientError,
-    chained,
+    chain_parts,
 )
 from mock_server.forwarding.recording import FixtureRecording
 from mock_server.forwarding.upstream import Upstream, UpstreamError, kept_headers
@@ -247,10 +247,10 @@ class ForwardingGateway(Gateway):
         async for part in parts:
             received_parts.append(part)
             if sum(map(len, received_parts)) > LONGEST or received_parts[0].lstrip()[:1] != b"{":
-                return headers, chained(received_parts, parts)
+                return headers, chain_parts(received_parts, parts)
         body = links_here(b"".join(received_parts), base_url, mock_url)
         length = (b"content-length", str(len(body)).encode())
-        return [header for header in headers if header[0].lower() != length[0]] + [length], chained([body])
+        return [header for header in headers if header[0].lower() != length[0]] + [length], chain_parts([body])
 
     def _record_for_fixture(self, exchange: ProxiedExchange) -> None:
         if self._recording and exchange.answered.is_complete:

@@ -136,7 +136,7 @@ class ProxiedExchange:
         is_in_one_piece = (
             self.is_received and "CONTENT_LENGTH" in self.environ
         )  # what comes in chunks goes on in chunks
-        return bytes(beginning) if is_in_one_piece else chained([bytes(beginning)] if beginning else [], parts)
+        return bytes(beginning) if is_in_one_piece else chain_parts([bytes(beginning)] if beginning else [], parts)
 
     async def _body(self) -> AsyncIterator[bytes]:
         self.is_received = False
@@ -208,7 +208,7 @@ class ProxiedExchange:
             self._client_gone.cancel()
 
 
-async def chained(parts: list[bytes], remaining_parts: AsyncIterator[bytes] | None = None) -> AsyncIterator[bytes]:
+async def chain_parts(parts: list[bytes], remaining_parts: AsyncIterator[bytes] | None = None) -> AsyncIterator[bytes]:
     """The parts of a body that have come already, and then the rest as it comes."""
     for part in parts:
         yield part

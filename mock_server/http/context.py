@@ -28,7 +28,7 @@ class Context:
         pending_conditions: the conditions that still surround it; None before they are known.
         broken: how its answer breaks off on purpose, or an empty string.
         parts: the parts of its form, if an operation read them.
-        unread: why its body is not used, or None.
+        body_refusal: why its body is not used, or None.
         delay: for how many seconds its answer is held back.
         body_delay: for how many seconds the answer's body is held back after its head.
         forwarded: whether a deployment is to answer it.
@@ -41,7 +41,7 @@ class Context:
     pending_conditions: list[Any] | None = None
     broken: str = ""
     parts: Mapping[str, Part] | None = None
-    unread: Refusal | None = None
+    body_refusal: Refusal | None = None
     delay: float = 0.0
     body_delay: float = 0.0
     forwarded: bool = False

@@ -138,7 +138,7 @@ class Gateway:
         except TimeoutError:
             body.refuse("408", f"The body did not come; send it within {messages.SECONDS_FOR_A_BODY:g} seconds.")
         content = body.content
-        context_of(environ).unread = body.refusal
+        context_of(environ).body_refusal = body.refusal
         if not body.refusal:
             environ["CONTENT_LENGTH"] = str(len(content))
             environ["wsgi.input_terminated"] = True

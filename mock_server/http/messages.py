@@ -156,7 +156,7 @@ def read_body(environ: WSGIEnvironment, limit: int) -> bytes:
     Raises:
         Refusal: if it is longer, or did not arrive whole.
     """
-    if unread := context_of(environ).unread:
+    if unread := context_of(environ).body_refusal:
         raise unread
     body: bytes = environ["wsgi.input"].read(limit + 1)
     if len(body) > limit:

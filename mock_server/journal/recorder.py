@@ -17,7 +17,7 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from werkzeug.http import parse_options_header
 
 from mock_server.api.forms import MULTIPART, URLENCODED
-from mock_server.api.operations import Service
+from mock_server.api.operations import MockState
 from mock_server.effects.effect import Effects
 from mock_server.http.context import Context, context_of, scheme_and_key
 from mock_server.http.form_parts import MalformedFormError, Part, TooManyPartsError, multipart, urlencoded
@@ -133,7 +133,9 @@ class JournalWriter:
             details = (_log_details.__wrapped__ if context.ignored else _log_details)(
                 key, raw_entry.account, raw_entry.forced_answers, raw_entry.broken, context.ignored
             )
-            log.handle(_Line(level, (raw_entry.method, _line(path, query), head.status, milliseconds, details)))
+            log.handle(
+                _Line(level, (raw_entry.method, _printable_target(path, query), head.status, milliseconds, details))
+            )
 
     def _bodies_noted(self, raw_entry: RawEntry, environ: WSGIEnvironment, body_sent: bytes, answer: bytes) -> bytes:
         """Note both bodies, and what is to be said of the request; the body of the answer if it is whole."""
@@ -164,7 +166,7 @@ class Recorder:
         recording: where requests are kept, and what is forced on them.
     """
 
-    def __init__(self, inner: WSGIApplication, service: Service, recording: Recording) -> None:
+    def __init__(self, inner: WSGIApplication, service: MockState, recording: Recording) -> None:
         names = service.accounts.keys
         self._inner = inner
         self._journal_writer = JournalWriter(recording, lambda key: names.get(key) or (key if is_sandbox(key) else ""))
@@ -225,7 +227,7 @@ def _parts(raw_entry: RawEntry, environ: WSGIEnvironment, body: bytes) -> Mappin
     context = context_of(environ)
     if context.parts is not None:
         return context.parts
-    if context.unread or not raw_entry.account or raw_entry.head.status == HTTPStatus.NOT_FOUND:
+    if context.body_refusal or not raw_entry.account or raw_entry.head.status == HTTPStatus.NOT_FOUND:
         return {}
     return _read_form(environ, body)
 
@@ -271,7 +273,7 @@ def _text(key: str, raw_entry: RawEntry, body_sent: bytes) -> str:
 
 
 @lru_cache(256)  # as above
-def _line(path: str, query: str) -> str:
+def _printable_target(path: str, query: str) -> str:
     """Path and query, of 2,000 characters each at most, on one line, whatever is in them."""
     text = path if PLAIN_PATH.fullmatch(path) else quote(path, safe="/:@!$&'()*+,;=~-._").replace(quote(MASKED), MASKED)
     if not query:

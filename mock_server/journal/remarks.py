@@ -375,7 +375,7 @@ class Remarks:
         else:
             self._accounts.pop(account, None)
 
-    def mean(self, account: str, patterns: Sequence[str]) -> None:
+    def expect(self, account: str, patterns: Sequence[str]) -> None:
         """Let the mistakes that an account makes against some rules count as meant, until it starts again.
 
         Raises:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from link_management_contract import Resource
-from mock_server.choices import Ticking
+from mock_server.choices import SteppingClock
 from mock_server.settings import Settings, is_sandbox
 from mock_server.shared.store import ACCOUNT_GONE, FULL, Namespace, StoreError
 from mock_server.store import accounts as in_memory
@@ -54,7 +54,7 @@ class AccountSlot:
     shares_ids: bool = False
 
 
-class SharedClock(Ticking):
+class SharedClock(SteppingClock):
     """A clock in Redis.
 
     Args:
@@ -169,7 +169,7 @@ class SharedCollection:
     def _added(self, last: int, values: Callable[[int], Values], created: datetime, *, asks_now: bool) -> Record | None:
         identifier = self._list_order.following(last)
         record = Record(identifier, values(identifier), created)
-        checks = [[["GET", self._ids], str(last)], *self._free(record, asks_now=asks_now)]
+        checks = [[["GET", self._ids], str(last)], *self._claim_checks(record, asks_now=asks_now)]
         commands = [["SET", self._ids, str(identifier)], *self.putting(record)]
         return record if self._carry_out(checks, commands, record.values, {}) else None
 
@@ -200,7 +200,7 @@ class SharedCollection:
         old, checks, removing = current
         new = replace(change(old), id=old.id, created=old.created)
         try:
-            free = self._free(new, asks_now=asks_now) if self._claim(new) != self._claim(old) else []
+            free = self._claim_checks(new, asks_now=asks_now) if self._claim(new) != self._claim(old) else []
         except ValueTakenError:
             if self._read_for_change(old.id)[0] != old:  # perhaps by this very record, meanwhile
                 return None
@@ -268,7 +268,7 @@ class SharedCollection:
             return self._generated.make(identifier)
         return _read_once(identifier, raw) if len(raw) < SHORT_RECORD else _read(identifier, raw)
 
-    def _free(self, record: Record, *, asks_now: bool) -> list[Any]:
+    def _claim_checks(self, record: Record, *, asks_now: bool) -> list[Any]:
         """The check that no other record has a record's unique value.
 
         Args:

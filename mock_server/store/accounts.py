@@ -11,7 +11,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from link_management_contract import Contract, Resource
-from mock_server.choices import Choices, Clock, Ticking, ticking
+from mock_server.choices import Choices, Clock, SteppingClock, ticking
 from mock_server.errors import Refusal, SettingsError
 from mock_server.settings import Settings, is_sandbox
 from mock_server.store.collection import (
@@ -144,7 +144,7 @@ class MemoryAccounts:
         sequences: dict[IdSequence, IdSequence] = {}
 
         def unshared(account: MemoryAccount) -> MemoryAccount:
-            clock = Ticking(account.clock.now) if isinstance(account.clock, Ticking) else account.clock
+            clock = SteppingClock(account.clock.now) if isinstance(account.clock, SteppingClock) else account.clock
             other = account.copy(account.name, clock, self._total_bytes)
             for name, collection in other.collections.items():
                 collection.ids = sequences.setdefault(account.collections[name].ids, collection.ids)
@@ -196,7 +196,7 @@ class MemoryAccounts:
             raise SettingsError(f'no account has the key "{key}"')
         all_accounts = [*self._by_key.values(), *self._pristine.values(), *self.sandboxes.values()]
         for changed in [account] if account else all_accounts:
-            if not isinstance(changed.clock, Ticking):
+            if not isinstance(changed.clock, SteppingClock):
                 raise SettingsError("this mock goes by the machine's clock; start it without --clock system")
             changed.clock.now = now
         if account is None:

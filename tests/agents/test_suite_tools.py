@@ -62,7 +62,7 @@ async def test_each_tool_from_a_failure_to_conforms() -> None:
             after_the_last = await result(client, "next_finding")
             first_again = await result(client, "next_finding")
             script = await text_of(client, "script", rule=RULE)
-            server.running.change(defects=())
+            server.running.change_switches(defects=())
             second = await result(client, "judge", base_url=server.base_url, explore=0)
             compared = await result(client, "compare")
             explained = await text_of(client, "explain", name=RULE)

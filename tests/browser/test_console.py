@@ -80,7 +80,7 @@ def busy() -> Iterator[MockServer]:
         Client(over_network(server.base_url), "sandbox-busy").get("/api/domains/1")
         server.running.keep("one")
         server.running.effects.add({"prefer": "code=429", "path": "/api/projects", "times": None})
-        server.running.change(
+        server.running.change_switches(
             choices={"order": "oldest-first"}, defects=("total-is-one-more",), conditions={"quota": 99}
         )
         yield server
@@ -202,7 +202,7 @@ def test_a_refusal_says_why_and_loses_nothing(page: Page) -> None:
 
 
 def test_what_the_api_does_not_answer_is_told(page: Page, server: MockServer) -> None:
-    server.running.change(conditions={"dropped-before": 1})
+    server.running.change_switches(conditions={"dropped-before": 1})
     page.goto(f"{RECORDS}/domains/new?{ACCOUNT}")
     page.locator("#host").fill("a.example.com")
     page.get_by_role("button", name="Create").click()
@@ -583,7 +583,7 @@ def test_a_date_stands_on_one_line(page: Page) -> None:
 
 
 def test_what_a_grease_chose_is_shown(page: Page, server: MockServer) -> None:
-    server.running.change(grease=7)
+    server.running.change_switches(grease=7)
     page.goto("/_mock/console/switches")
     chosen = server.running.service.choices["create-status"]
     expect(page.get_by_label("create-status", exact=False).locator("option").first).to_have_text(

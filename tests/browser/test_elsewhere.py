@@ -121,13 +121,13 @@ def test_a_dropped_answer_is_lost_to_a_page_of_the_same_origin_too(page: Page, s
 
 
 def test_it_follows_a_redirect(page: Page, server: MockServer) -> None:
-    server.running.change(choices={"list-redirect": "307"})
+    server.running.change_switches(choices={"list-redirect": "307"})
     answer = call(page, "GET", "/api/domains/?page=2")
     assert (answer["status"], answer["json"]["meta"]["page"]) == (200, 2)
 
 
 def test_without_cors_it_can_read_nothing(page: Page, server: MockServer) -> None:
-    server.running.change(cors_origins=())
+    server.running.change_switches(cors_origins=())
     assert call(page, "GET", "/api/domains/") == {"error": "TypeError"}
 
 

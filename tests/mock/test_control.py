@@ -290,7 +290,7 @@ def test_it_tells_what_a_grease_chose(server: MockServer) -> None:
         return {point["name"]: point["chosen"] for point in points if point["chosen"] != point["default"]}
 
     assert set(chosen()) == set(server.running.settings.choices)
-    server.running.change(grease=7, choices={"ids": "large"})
+    server.running.change_switches(grease=7, choices={"ids": "large"})
     assert chosen()["ids"] == "large"
     assert len(chosen()) > 5
 
@@ -303,7 +303,7 @@ def shown(server: MockServer, path: str) -> Any:
 
 @SHARED
 def test_it_shows_what_accounts_hold_whatever_is_switched(server: MockServer) -> None:
-    server.running.change(conditions={"latency": 60}, choices={"order": "oldest-first"})
+    server.running.change_switches(conditions={"latency": 60}, choices={"order": "oldest-first"})
     server.running.service.accounts.get("sandbox-a")
     accounts = shown(server, "/accounts")
     assert [each["key"] for each in accounts["accounts"]] == [HARBOUR, "demo-key-alpine"]

@@ -112,11 +112,11 @@ def test_it_is_read_again_with_all_records_kept_and_a_mistake_changes_nothing(tm
     mock = Extended(tmp_path, ROUTE)
     made = mock.ask("POST", "/api/domains", data={"host": "kept.example.com"}).get_json()["data"]["id"]
     mock.file.write_text(ROUTE.replace("/api/me", "/api/myself"))
-    mock.server.running.change()
+    mock.server.running.change_switches()
     assert [mock.ask("GET", path).status_code for path in ("/api/me", "/api/myself")] == [404, 200]
     mock.file.write_text("def extend(app):\n    pass\n    app.no_such_thing()\n")
     with pytest.raises(SettingsError, match=r"mine\.py, line 3: AttributeError: .*no_such_thing"):
-        mock.server.running.change()
+        mock.server.running.change_switches()
     assert [mock.ask("GET", path).status_code for path in ("/api/myself", f"/api/domains/{made}")] == [200, 200]
 
 

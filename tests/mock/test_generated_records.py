@@ -76,7 +76,7 @@ def test_a_sandbox_keeps_its_own_changes_to_them() -> None:
 def test_what_was_shown_before_a_switch_is_shown_anew() -> None:
     running = mock(fixture="empty", records=3)
     before = a_client(running).get("/api/splash-pages/2").json["data"]
-    running.change(choices={"time-zone": "ahead", "further-keys": "some"})
+    running.change_switches(choices={"time-zone": "ahead", "further-keys": "some"})
     after = a_client(running).get("/api/splash-pages/2").json["data"]
     assert before.items() - after.items() == {("datetime", before["datetime"])}
     assert set(after) - set(before) == {"kind"}

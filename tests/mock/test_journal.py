@@ -281,7 +281,7 @@ def test_a_lost_answer_is_lost_and_told_of_under_each_condition(condition: str) 
 @SHARED
 def test_what_is_compressed_or_comes_in_pieces_can_be_read(server: MockServer) -> None:
     for condition in ("compressed", "chunked"):
-        server.running.change(conditions={condition: 0})
+        server.running.change_switches(conditions={condition: 0})
         answer = ask(server, "GET", "/api/domains/1")
         assert answer.json()["data"]["id"] == 1
         assert json.loads(journal(server)[-1]["answer"])["data"]["id"] == 1
@@ -289,7 +289,7 @@ def test_what_is_compressed_or_comes_in_pieces_can_be_read(server: MockServer) -
 
 
 def test_no_answer_of_the_api_can_run_a_script_beside_the_console(server: MockServer) -> None:
-    server.running.change(choices={"media-type": "html"})
+    server.running.change_switches(choices={"media-type": "html"})
     for path in ("/api/%3Cscript%3E", "/api/domains/1", "/login"):
         headers = ask(server, "GET", path).headers
         assert (headers["Content-Security-Policy"], headers["X-Content-Type-Options"]) == ("sandbox", "nosniff")

@@ -322,13 +322,13 @@ def test_who_polls_is_remarked_once_and_who_looks_after_each_write_is_not(server
 
 
 def test_a_mistake_that_is_meant_does_not_count_and_is_still_shown(server: MockServer) -> None:
-    server.running.remarks.mean("Harbour Books", ["forms.*"])
+    server.running.remarks.expect("Harbour Books", ["forms.*"])
     ask(server, "POST", "/api/domains", data={"custom_index_url": "https://example.com/"})
     ask(server, "GET", "/api/domains/?limit=5")
     assert [rule for _, rule in remarks(server)] == ["forms.host-required", "client.unknown-parameter"]
     assert [rule for _, rule, _ in server.running.journal.frequent_remarks] == ["client.unknown-parameter"]
     with pytest.raises(SettingsError, match=r'no remark is about "form.\*"; remarks are about rules such as'):
-        server.running.remarks.mean("Harbour Books", ["form.*"])
+        server.running.remarks.expect("Harbour Books", ["form.*"])
 
 
 def test_a_rule_that_is_ignored_does_not_count() -> None:

@@ -280,14 +280,14 @@ def test_a_switch_loses_no_write_that_is_under_way(server: MockServer, client: C
     with ThreadPoolExecutor(4) as pool:
         made = [pool.submit(write, number) for number in range(60)]
         for order in ("oldest-first", "newest-first") * 10:
-            server.running.change(choices={"order": order})
+            server.running.change_switches(choices={"order": order})
         ids = [each.result() for each in made]
     assert len(set(ids)) == 60
     assert client.get("/api/domains/").json["meta"]["total"] == 54 + 60
 
 
 def test_under_a_lag_writes_are_carried_out_over_a_network(client: Client, server: MockServer) -> None:
-    server.running.change(conditions={"lag": 0.0})
+    server.running.change_switches(conditions={"lag": 0.0})
     made = client.create("/api/domains", {"host": "late.example.com"})
     assert client.get(f"/api/domains/{made}").json["data"]["host"] == "late.example.com"
 

@@ -19,7 +19,7 @@ def of(identity: str, exchange: Exchange) -> Exchange:
 
 
 def overlooked(exchange: Exchange) -> Exchange:
-    return replace(exchange, judged_as=Expect.OVERLOOKED)
+    return replace(exchange, judged_as=Expect.IGNORED)
 
 
 def test_another_accounts_list_is_judged_as_the_accounts_is() -> None:

@@ -13,11 +13,11 @@ from contract_tests.evidence import (
     ChangePeriod,
     Creation,
     Evidence,
+    FieldIsolation,
     Omission,
     PagingScan,
     Removal,
     RepeatedListing,
-    Split,
 )
 from contract_tests.exchange import Exchange, Expect, FormValue
 from contract_tests.multipart import FORM_STYLES, NOTHING_CHOSEN, STREAMED, UNUSUAL, FormStyle
@@ -460,17 +460,17 @@ def test_a_create_that_another_client_writes_is_understood() -> None:
 
 TAKEN, TOO_LARGE = made(8, {"name": "a", "title": "b"}, S), answer("create", {}, S, form=LOGO, status=413)
 SPLITS = {
-    "each field alone": (Split((TAKEN, TAKEN), TOO_LARGE, TAKEN), "V"),
-    "all of them now": (Split((TAKEN, TAKEN), TAKEN, TAKEN), ""),
-    "one field not even alone": (Split((TAKEN, TOO_LARGE), TOO_LARGE, TAKEN), ""),
-    "nothing any longer": (Split((TAKEN, TAKEN), TOO_LARGE, TOO_LARGE), ""),
-    "too many requests": (Split((TAKEN, TAKEN), answer("create", {}, S, form=LOGO, status=429), TAKEN), ""),
+    "each field alone": (FieldIsolation((TAKEN, TAKEN), TOO_LARGE, TAKEN), "V"),
+    "all of them now": (FieldIsolation((TAKEN, TAKEN), TAKEN, TAKEN), ""),
+    "one field not even alone": (FieldIsolation((TAKEN, TOO_LARGE), TOO_LARGE, TAKEN), ""),
+    "nothing any longer": (FieldIsolation((TAKEN, TAKEN), TOO_LARGE, TOO_LARGE), ""),
+    "too many requests": (FieldIsolation((TAKEN, TAKEN), answer("create", {}, S, form=LOGO, status=429), TAKEN), ""),
 }
 
 
 @pytest.mark.parametrize(("split", "expected"), SPLITS.values(), ids=SPLITS)
-def test_a_limit_that_is_none(split: Split, expected: str) -> None:
-    evidence = visit(splits={S.name: [split]})
+def test_a_limit_that_is_none(split: FieldIsolation, expected: str) -> None:
+    evidence = visit(isolations={S.name: [split]})
     assert said("forms.optional-fields-are-accepted-on-create", evidence, S) == expected
     assert said("forms.optional-fields-are-accepted-on-update", evidence, S) == ""
 

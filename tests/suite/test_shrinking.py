@@ -126,7 +126,7 @@ def test_nothing_is_fixed_where_the_key_is_refused() -> None:
     with MockServer(defects=("pages-lose-their-last-record",)) as server:
         found = outcome(server, "pagination.page-is-filled")
         script = script_of(CONTRACT, found, found.failing[0])
-        server.running.change(defects=())
+        server.running.change_switches(defects=())
         assert status_of(script, CONTRACT_API_KEY=KEY, CONTRACT_SECOND_API_KEY=SECOND) == 0
         assert status_of(script, CONTRACT_API_KEY="a key that nobody has", CONTRACT_SECOND_API_KEY=SECOND) == 125
 

@@ -131,23 +131,23 @@ ODD = Request("list", "domains", "GET", "/api/domains/", expects=Expect.OPEN)
 
 def test_what_hangs_twice_is_given_up_and_what_is_like_it_has_less_time() -> None:
     hangs = Timeouts(30.0)
-    assert (hangs.patience(LIST, last=False), hangs.is_given_up(LIST)) == (30.0, False)
+    assert (hangs.seconds_to_wait(LIST, last=False), hangs.gives_up(LIST)) == (30.0, False)
     hangs.note(Exchange(LIST, 1, None, timed_out=True))
-    assert hangs.patience(LIST, last=False) == 7.5
+    assert hangs.seconds_to_wait(LIST, last=False) == 7.5
     hangs.note(Exchange(LIST, 2, None, timed_out=True))
-    assert (hangs.patience(LIST, last=True), hangs.is_given_up(LIST)) == (1.0, True)
-    assert (hangs.patience(ODD, last=False), hangs.is_given_up(ODD)) == (1.0, False)
+    assert (hangs.seconds_to_wait(LIST, last=True), hangs.gives_up(LIST)) == (1.0, True)
+    assert (hangs.seconds_to_wait(ODD, last=False), hangs.gives_up(ODD)) == (1.0, False)
     hangs.note(Exchange(LIST, 3, 200))
-    assert (hangs.patience(LIST, last=False), hangs.is_given_up(LIST)) == (30.0, False)
+    assert (hangs.seconds_to_wait(LIST, last=False), hangs.gives_up(LIST)) == (30.0, False)
 
 
 def test_odd_requests_that_hang_take_no_time_from_documented_ones() -> None:
     hangs = Timeouts(30.0)
     for number in (1, 2):
         hangs.note(Exchange(ODD, number, None, timed_out=True))
-    assert (hangs.patience(LIST, last=False), hangs.is_given_up(LIST)) == (30.0, False)
+    assert (hangs.seconds_to_wait(LIST, last=False), hangs.gives_up(LIST)) == (30.0, False)
     stranger = Request("list", "domains", "GET", "/api/domains/", identity=OTHER)
-    assert not hangs.is_given_up(stranger)
+    assert not hangs.gives_up(stranger)
 
 
 def rules_that_need(chapters: Chapters, resource: str) -> list[Rule]:
