@@ -320,12 +320,12 @@ def links_begin_with_the_base_url(evidence: Evidence) -> Observations:
 
 
 @rule("pagination.first-names-page-1", "first", lambda _: 1, needs=NEEDS_LISTINGS)
-@rule("pagination.last-names-the-last-page", "last", lambda page: page.pages, needs=NEEDS_LISTINGS)
+@rule("pagination.last-names-the-last-page", "last", lambda page: page.page_count, needs=NEEDS_LISTINGS)
 @rule("pagination.self-names-this-page", "self", lambda page: page.number, needs=NEEDS_LISTINGS)
 @rule(
     "pagination.next-names-the-next-page",
     "next",
-    lambda page: page.number + 1 if page.number < page.pages else None,
+    lambda page: page.number + 1 if page.number < page.page_count else None,
     needs=NEEDS_LISTINGS,
 )
 @rule(
@@ -350,7 +350,7 @@ def link_names(evidence: Evidence, name: str, number_of: Callable[[Page], int | 
             yield Violation(page.exchange, f"{name} naming page {number}", "null", f"/links/{name}")
 
 
-@rule("pagination.next-is-null-on-last-page", "next", lambda page: page.number == page.pages, needs=NEEDS_LISTINGS)
+@rule("pagination.next-is-null-on-last-page", "next", lambda page: page.number == page.page_count, needs=NEEDS_LISTINGS)
 @rule("pagination.prev-is-null-on-first-page", "prev", lambda page: page.number == 1, needs=NEEDS_LISTINGS)
 def link_is_null(evidence: Evidence, name: str, at_the_end: Callable[[Page], bool]) -> Observations:
     for page in _existing(evidence):

@@ -60,13 +60,15 @@ def requests_work_in_parallel(evidence: Evidence) -> Observations:
         step for step in evidence.exchanges if step.request.resource == evidence.resource.name and step.overlapped
     ]
     single = [step for step in exchanges if step.expects is not Expect.IGNORED]
-    failures = [step for step in single if any(not single for single in step.fails_alone) and not step.failed]
+    failures = [
+        step for step in single if any(not failed_alone for failed_alone in step.fails_alone) and not step.failed
+    ]
     single_failures = [step.request for step in single if any(step.fails_alone)]
     if single_failures:
         yield Undecided(f"requests fail without others, too: {single_failures[0].method} {single_failures[0].path}")
         return
     if not any(any(step.overlapped) for step in single):
-        yield NotApplicable("no step of this run was sent while another was under way")
+        yield NotApplicable("no request of this run was sent while another was under way")
     elif not failures:
         yield Satisfied(single[0])
     for exchange in failures:

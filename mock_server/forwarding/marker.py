@@ -24,7 +24,7 @@ class ForwardMarker:
         inner: the application that answers the others.
         deployment: where requests are forwarded to.
         base_path: the prefix of all paths here.
-        own_paths: the paths that the application answers.
+        paths: the paths that the application answers.
     """
 
     def __init__(self, inner: WSGIApplication, deployment: Deployment, base_path: str, paths: Collection[str]) -> None:
