@@ -160,7 +160,7 @@ class Generated:
             removal = delete(visitor, identifier, Expect.OPEN)
             visitor.evidence.removals.append(removal)
             if removal.is_seen(visitor.resource):
-                visitor.target.ledger.remove(visitor.resource.name, identifier)
+                visitor.target.ledger.note_deleted(visitor.resource.name, identifier)
 
     def _read(self, identifier: int) -> None:
         """Read a record that was made here, so that its marker is seen and it may be written to."""
@@ -272,7 +272,7 @@ class RandomWalk(RuleBasedStateMachine):
         with suppress(WriteRefusedError):
             removal = remove(self.visitor, identifier, self.listing)
             if removal.is_seen(self.visitor.resource):
-                self.visitor.target.ledger.remove(self.visitor.resource.name, identifier)
+                self.visitor.target.ledger.note_deleted(self.visitor.resource.name, identifier)
             self.listing = removal.after or self.listing
 
     def _read(self, slot: int) -> None:

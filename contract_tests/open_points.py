@@ -335,7 +335,7 @@ def _page_past_the_end(exchanges: Exchanges) -> Iterator[str]:
 
 
 @detector("empty-collection-pages")
-def _empty_pages(exchanges: Exchanges) -> Iterator[str]:
+def _total_pages_when_empty(exchanges: Exchanges) -> Iterator[str]:
     return (str(body["meta"].get("total_pages")) for body in _empty_lists(exchanges))
 
 

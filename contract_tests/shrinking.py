@@ -76,7 +76,7 @@ class Shrinking:
         listing = self._visitor.list_settled() if self._deleted else None
         for identifier, entry in self._deleted.items():
             if listing and listing.complete and identifier not in listing.ids:
-                self._visitor.target.ledger.forget(entry)
+                self._visitor.target.ledger.note_removed(entry)
 
     def _smaller(self, rule: Rule, finding: Violation, steps: list[Exchange], end: int) -> Iterator[ShortestSteps]:
         """Ever fewer requests that show a finding."""

@@ -57,7 +57,7 @@ def try_form(data: bytes) -> None:
             request = Request(_environ(media_type, body))
             with suppress(Refusal):
                 form = forms.read(request, resource, operation)
-                forms.applicable(resource, form.values, form.values)
+                forms.applicable_values(resource, form.values, form.values)
     parts = {name: replace(part, times=1) for name, part in (context_of(request.environ).parts or {}).items()}
     _check_form_written_again(parts, f"fuzz-{sha1(data, usedforsecurity=False).hexdigest()}")
 
@@ -165,7 +165,7 @@ def try_ledger(data: bytes) -> None:
             known = [asdict(entry) for entry in ledger.entries]
             told = [(str(entry), entry.marker, entry.may_exist, entry.is_marked_in("")) for entry in ledger.entries]
             for entry in ledger.entries:
-                ledger.confirm(entry)
+                ledger.note_seen(entry)
         with Ledger.resume(path) as again:
             assert (again.base_url, again.account, again.unread) == (ledger.base_url, ledger.account, ledger.unread)
             assert [asdict(entry) | {"seen": True} for entry in again.entries] == [

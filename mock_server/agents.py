@@ -107,7 +107,7 @@ class Session:
             lines = [entry for entry in entries if matching.casefold() in entry.casefold()]
             return cut("\n".join(lines) or f'no name or text holds "{matching}"', "\n... cut; give `matching`")
         mock, running = self._running, self._running.running
-        by_key = running.service.accounts
+        by_key = running.mock.accounts
         accounts = {key: account for key in by_key.keys if (account := by_key.get(key))} | dict(by_key.sandboxes)
         return answer(
             base_url=mock.base_url,

@@ -171,54 +171,54 @@ def create_app(
     if settings.store and not namespace:
         raise SettingsError("create_app keeps all in memory; serve what is in a store with MockServer")
     conditions.check(settings.conditions, forwarded=settings.deployment is not None, shared=bool(settings.store))
-    service = _service(settings, before, namespace)
+    mock = _build_mock(settings, before, namespace)
     app = (AnyHostFlask if settings.extend else LeanFlask)(__name__)
-    app.extensions["mock_server"] = service
-    _add_contract(app, service)
-    service.errors.register(app)
-    app.before_request(_refuse)
+    app.extensions["mock_server"] = mock
+    _add_contract(app, mock)
+    mock.errors.register(app)
+    app.before_request(_raise_refusal)
     if settings.deployment:
-        return _in_front(app, service, settings.deployment)
-    _add_api(app, service)
+        return _in_front(app, mock, settings.deployment)
+    _add_api(app, mock)
     if settings.extend:
         extend(app, settings.extend)
-    build_replica = partial(_build_replica, replace(settings, conditions={}), service)
+    build_replica = partial(_build_replica, replace(settings, conditions={}), mock)
     surrounded: WSGIApplication = app.wsgi_app
-    for layer in reversed(list(_layers(app.url_map, service, recording, build_replica))):
+    for layer in reversed(list(_layers(app.url_map, mock, recording, build_replica))):
         surrounded = layer(surrounded)
     app.wsgi_app = surrounded  # type: ignore[assignment, method-assign]
     return app
 
 
-def _add_api(app: Flask, service: MockState) -> None:
-    base_path = service.settings.base_path
-    redirects = create_elsewhere(service.contract.resources.values(), service.choices, base_path)
-    for routes in (create_blueprint(service), redirects):
+def _add_api(app: Flask, mock: MockState) -> None:
+    base_path = mock.settings.base_path
+    redirects = create_elsewhere(mock.contract.resources.values(), mock.choices, base_path)
+    for routes in (create_blueprint(mock), redirects):
         app.register_blueprint(routes, url_prefix=base_path or None)
-    app.add_url_rule(f"{base_path}/login", "login", service.errors.login_page)
+    app.add_url_rule(f"{base_path}/login", "login", mock.errors.login_page)
 
 
-def _build_replica(settings: Settings, service: MockState) -> Flask:
-    return create_app(settings, replace(service, accounts=cast("MemoryAccounts", service.accounts).copy()))
+def _build_replica(settings: Settings, mock: MockState) -> Flask:
+    return create_app(settings, replace(mock, accounts=cast("MemoryAccounts", mock.accounts).copy()))
 
 
-def _add_contract(app: Flask, service: MockState) -> None:
+def _add_contract(app: Flask, mock: MockState) -> None:
     for name, (rendering, media_type) in RENDERINGS.items():
-        text = cache(partial(rendering, service.contract))  # made when it is first asked for
-        path, endpoint = f"{service.settings.base_path}/{name}", name.replace(".", "_")
-        app.add_url_rule(path, endpoint, partial(_contract, service, text, media_type))
+        text = cache(partial(rendering, mock.contract))  # made when it is first asked for
+        path, endpoint = f"{mock.settings.base_path}/{name}", name.replace(".", "_")
+        app.add_url_rule(path, endpoint, partial(_contract, mock, text, media_type))
 
 
-def _in_front(app: Flask, service: MockState, deployment: Deployment) -> Flask:
+def _in_front(app: Flask, mock: MockState, deployment: Deployment) -> Flask:
     """An application that notes which requests are to be forwarded, and answers with the contract itself."""
-    settings, own_paths = service.settings, [rule.rule for rule in app.url_map.iter_rules()]
+    settings, own_paths = mock.settings, [rule.rule for rule in app.url_map.iter_rules()]
     forward_marker: WSGIApplication = ForwardMarker(app.wsgi_app, deployment, settings.base_path, own_paths)
-    forward_marker = EffectLayer(forward_marker, app.url_map, service, conditions=settings.conditions)
+    forward_marker = EffectLayer(forward_marker, app.url_map, mock, conditions=settings.conditions)
     app.wsgi_app = _cors(settings)(forward_marker)  # type: ignore[assignment, method-assign]
     return app
 
 
-def _service(settings: Settings, before: MockState | None, namespace: Namespace | None) -> MockState:
+def _build_mock(settings: Settings, before: MockState | None, namespace: Namespace | None) -> MockState:
     contract = contract_of(settings)
     chosen_values = {**settings.choices, **needs(defects_named(settings.defects), settings.choices)}
     choices = Choices(contract.open_points, chosen_values, settings.grease)
@@ -258,19 +258,19 @@ def _accounts(  # noqa: PLR0913, PLR0917 - what either kind needs
 
 
 def _layers(
-    routes: Map, service: MockState, recording: Recording | None, build_replica: Callable[[], WSGIApplication]
+    routes: Map, mock: MockState, recording: Recording | None, build_replica: Callable[[], WSGIApplication]
 ) -> Iterator[Layer]:
     """The layers around Flask that the settings ask for, the outermost first."""
-    settings = service.settings
+    settings = mock.settings
     if recording:
-        yield partial(Recorder, service=service, recording=recording)
+        yield partial(Recorder, mock=mock, recording=recording)
     yield _cors(settings)
     if settings.grease is not None:
         yield partial(Grease, seed=settings.grease)
     yield partial(
         EffectLayer,
         routes=routes,
-        service=service,
+        mock=mock,
         transformations=defects_named(settings.defects),
         conditions=settings.conditions,
         build_replica=build_replica,
@@ -298,11 +298,11 @@ def contract_of(settings: Settings) -> Contract:
         raise SettingsError(f'contract "{path}" cannot be read: {error!r}; give an openapi.yaml of this API') from error
 
 
-def _contract(service: MockState, text: Callable[[], str], media_type: str) -> Response:
-    return Response(text().replace(service.contract.base_url, service.base_url()), content_type=media_type)
+def _contract(mock: MockState, text: Callable[[], str], media_type: str) -> Response:
+    return Response(text().replace(mock.contract.base_url, mock.base_url()), content_type=media_type)
 
 
-def _refuse() -> None:
+def _raise_refusal() -> None:
     """Refuse a request before an operation carries it out.
 
     Raises:

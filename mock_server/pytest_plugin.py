@@ -116,7 +116,7 @@ class MockAccount:
 
     def set_clock(self, now: datetime) -> None:
         """Set its clock; the next write is dated a second later."""
-        self.server.running.service.accounts.set_clocks(now, self.api_key)
+        self.server.running.mock.accounts.set_clocks(now, self.api_key)
 
     def reset(self, **start_data: Any) -> None:
         """Start again, perhaps with `records`, a `fixture` or a `snapshot`.

@@ -40,7 +40,7 @@ IDLE = HTTP1Settings(header_read_timeout=15_000, max_buffer_size=64 * 2**10)  # 
 SECONDS_TO_FINISH, SECONDS_TO_ASK = 1, 2.0
 
 
-class _Worker(MTServer):  # type: ignore[misc]
+class _GranianThread(MTServer):  # type: ignore[misc]
     """Granian's worker without its process management, on a socket that is already bound.
 
     Granian opens sockets so that two servers can share a port, which hides that a port is in use, and starts workers as
@@ -113,7 +113,7 @@ class MockServer:
         self.is_controlled = has_plane and (self.settings.public_base_url is None or control_token is not None)
         self._address, self._listener = (host, port), listener
         self._gateway = _gateway(around(self._control if has_plane else self.running), self.running, control_token)
-        self._worker: _Worker | None = None
+        self._worker: _GranianThread | None = None
 
     @property
     def app(self) -> Flask:
@@ -149,7 +149,7 @@ class MockServer:
         if self.settings.deployment and _is_the_same(self.settings.deployment.url, self._address):
             listener.close()
             raise SettingsError(f"{self.settings.deployment.url} is this server itself; give another URL")
-        self._worker = _Worker(listener, self._tls)
+        self._worker = _GranianThread(listener, self._tls)
         self._worker.start(self._gateway)
         return self
 

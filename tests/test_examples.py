@@ -59,7 +59,7 @@ def test_tests_in_several_workers_never_meet(  # noqa: PLR0913, PLR0917 - fixtur
     printed = ended(TOOLS / "playwright", "test", *options, *fewer, MOCK=server.base_url, CHROMIUM=chromium)
     assert f"{count} passed" in printed
     assert f"Running {count} tests using {workers} workers" in printed
-    assert len(server.running.service.accounts.sandboxes) == count
+    assert len(server.running.mock.accounts.sandboxes) == count
 
 
 @pytest.mark.slow

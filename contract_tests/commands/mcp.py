@@ -18,7 +18,7 @@ from contract_tests.commands.compare import Regression
 from contract_tests.commands.rules import areas, text_about
 from contract_tests.errors import NothingSelectedError, StoppedError, UsageError
 from contract_tests.reports import results
-from contract_tests.reports.causes import Group, groups, undecided
+from contract_tests.reports.causes import CauseGroup, groups, undecided
 from contract_tests.reports.repro import file_of
 from contract_tests.target.connection import is_loopback
 from contract_tests.verdicts import VIOLATED, Verdict
@@ -225,17 +225,17 @@ class Session:
         )
 
 
-def _resource_names(group: Group) -> list[str]:
+def _resource_names(group: CauseGroup) -> list[str]:
     return [result["kind"] for result in group.results]
 
 
-def _brief(group: Group) -> dict[str, Any]:
+def _brief(group: CauseGroup) -> dict[str, Any]:
     first = group.results[0]
     quotes = {name: first["findings"][0][name] for name in ("sent", "received")}
     return {"rule": group.rule, "verdict": first["verdict"], "resources": _resource_names(group), QUOTED: quotes}
 
 
-def _cause(group: Group) -> dict[str, Any]:
+def _cause(group: CauseGroup) -> dict[str, Any]:
     """A cause with its first finding, and the names of what follows from it."""
     first = group.results[0]
     further_count = sum(len(result["findings"]) + result["further_findings"] for result in group.results) - 1

@@ -215,8 +215,8 @@ def report_left(ledger: Ledger) -> None:
         complain(f"left behind: {entry}")
     if len(ledger.left) > MAX_RECORDS_NAMED:
         complain(f"and {len(ledger.left) - MAX_RECORDS_NAMED} more are left behind; {ledger.path} lists them")
-    if ledger.unanswered:
-        complain(f"creates that were never answered, and of which nothing was found so far: {len(ledger.unanswered)}")
+    if ledger.missing:
+        complain(f"creates that were never answered, and of which nothing was found so far: {len(ledger.missing)}")
 
 
 def write_reports(

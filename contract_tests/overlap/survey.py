@@ -139,7 +139,7 @@ def _creates(visitor: Visitor, count: int) -> None:
         exchanges = _send_all(visitor, [*creates, *[_list(visitor)] * (READS if with_reads else 0)])
     except BudgetSpentError:  # none was sent
         for entry in entries:
-            ledger.forget(entry)
+            ledger.note_removed(entry)
         raise
     by_form = {id(exchange.request.form): exchange for exchange in exchanges if exchange.request.operation == "create"}
     for entry, form in zip(entries, forms, strict=True):
@@ -174,8 +174,8 @@ def _accounts(visitor: Visitor) -> None:
     try:
         exchanges = _send_all(visitor, [visitor.create_of(Expect.OPEN, form=form), *[list_other] * READS], SLOWLY)
     except BudgetSpentError:  # none was sent
-        ledger.forget(entry)
-        ledger.forget(foreign)
+        ledger.note_removed(entry)
+        ledger.note_removed(foreign)
         raise
     create = next(exchange for exchange in exchanges if exchange.request.operation == "create")
     visitor.note_create(entry, create)
@@ -187,10 +187,10 @@ def _accounts(visitor: Visitor) -> None:
         reads.append(visitor.wait_until("create", read_created, lambda exchange: exchange.record is not None))
     _keep(visitor, Round("accounts", (*exchanges, other_page), reads=tuple(reads), extra_count=len(foreign_ids)))
     if foreign_ids and foreign_ids[0] is not None and not any(read.record for read in reads):
-        ledger.forget(entry)
-        ledger.complete(foreign, foreign_ids[0])  # to be removed there, once it is read there
+        ledger.note_removed(entry)
+        ledger.note_id(foreign, foreign_ids[0])  # to be removed there, once it is read there
         return
-    ledger.forget(foreign)
+    ledger.note_removed(foreign)
     if create.made_id is not None:
         with suppress(WriteRefusedError):
             visitor.delete(create.made_id, Expect.OPEN)
@@ -207,7 +207,7 @@ def _find_created(visitor: Visitor, entry: Entry, after: Listing) -> int | None:
             visitor.target.ledger.note_listing(visitor.resource.name, [row])
             return identifier
     if after.complete:
-        visitor.target.ledger.forget(entry)
+        visitor.target.ledger.note_removed(entry)
     return None
 
 
@@ -232,7 +232,7 @@ def _removals(visitor: Visitor, operations: Sequence[str]) -> None:
     kind = "deletes" if set(operations) == {"delete"} else "update and delete"
     _keep(visitor, _with_listing(Round(kind, exchanges, record, (read,), is_reliable=_is_consistent(before)), after))
     if read.record is None and subject not in after.ids:
-        visitor.target.ledger.remove(visitor.resource.name, subject)
+        visitor.target.ledger.note_deleted(visitor.resource.name, subject)
 
 
 def _with_listing(round_: Round, after: Listing) -> Round:

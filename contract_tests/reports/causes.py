@@ -24,7 +24,7 @@ KEY_REFUSED = "accounts.bearer-key-is-accepted"
 
 
 @dataclass
-class Group:
+class CauseGroup:
     """A rule that is violated, with its results by resource, and the results that follow from it.
 
     Attributes:
@@ -40,12 +40,12 @@ class Group:
         return str(self.results[0]["rule"])
 
 
-def groups(results: Sequence[Result]) -> list[Group]:
+def groups(results: Sequence[Result]) -> list[CauseGroup]:
     """What was found, in the order in which to fix it: failures first, then warnings and what is waived."""
     by_rule: dict[str, list[Result]] = {}
     for result in sorted((result for result in results if result["verdict"] in VIOLATED), key=_order):
         by_rule.setdefault(result["rule"], []).append(result)
-    cause_groups: list[Group] = []
+    cause_groups: list[CauseGroup] = []
     for rule_results in by_rule.values():
         unexplained = list(rule_results)
         for group in cause_groups:
@@ -53,7 +53,7 @@ def groups(results: Sequence[Result]) -> list[Group]:
             group.follows += explained
             unexplained = [result for result in unexplained if result not in explained]
         if unexplained:
-            cause_groups.append(Group(unexplained))
+            cause_groups.append(CauseGroup(unexplained))
     return cause_groups
 
 
@@ -68,7 +68,7 @@ def _implied(rule: str) -> tuple[str, ...]:
     return known_rule.implies if known_rule else ()
 
 
-def _explains(group: Group, result: Result) -> bool:
+def _explains(group: CauseGroup, result: Result) -> bool:
     """Whether a group's rule is the cause: it implies the other, or the same place of the same answer breaks it."""
     for cause in group.results:
         if cause["kind"] == result["kind"] and bool(cause["waived"]) == bool(result["waived"]):
@@ -87,7 +87,7 @@ def _failed(finding: Mapping[str, Any]) -> str:
     return "" if status.startswith("status 2") else f"{finding.get('sent', '').partition(' ')[0]} {status}".strip()
 
 
-def undecided(results: Sequence[Result], cause_groups: Sequence[Group]) -> dict[str, list[Result]]:
+def undecided(results: Sequence[Result], cause_groups: Sequence[CauseGroup]) -> dict[str, list[Result]]:
     """What could not be judged, by the failure that is in the way or, without one, by the reason."""
     failed = [result for group in cause_groups for result in group.results]
     in_the_way = [result for result in failed if result["rule"].startswith((KEY_REFUSED, *IN_THE_WAY))]

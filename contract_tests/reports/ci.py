@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
-from contract_tests.reports.causes import Group, Result, groups, undecided
+from contract_tests.reports.causes import CauseGroup, Result, groups, undecided
 from contract_tests.reports.repro import file_of
 from contract_tests.reports.results import answers_of, name_of, rows_of, source_of
 from contract_tests.verdicts import VIOLATED, Verdict
@@ -173,7 +173,7 @@ def by_area(results: Mapping[str, Any]) -> dict[str, Counter[str]]:
     return dict(sorted(counts.items()))
 
 
-def _failure(group: Group) -> list[str]:
+def _failure(group: CauseGroup) -> list[str]:
     result = group.results[0]
     finding = result["findings"][0]
     waived = f", waived: {_markdown(result['waived'])}" if result["waived"] else ""

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from contract_tests.masking import printable_values
 from contract_tests.output import print_to
-from contract_tests.reports.causes import Group, groups, undecided
+from contract_tests.reports.causes import CauseGroup, groups, undecided
 from contract_tests.reports.ci import COLUMNS, by_area
 from contract_tests.reports.repro import file_of
 from contract_tests.reports.results import answers_of, name_of, rows_of, source_of
@@ -78,7 +78,7 @@ def _doubted(result: Mapping[str, Any]) -> str:
     return "".join([name_of(result), *seemed])
 
 
-def _show_end(results: Mapping[str, Any], cause_groups: list[Group], console: Console) -> None:
+def _show_end(results: Mapping[str, Any], cause_groups: list[CauseGroup], console: Console) -> None:
     all_violations = [result for group in cause_groups for result in (*group.results, *group.follows)]
     failed = sum(result["verdict"] == Verdict.FAIL for result in all_violations)
     if failed:
@@ -104,7 +104,7 @@ def _areas(results: Mapping[str, Any]) -> Table:
     return table
 
 
-def _show_group(group: Group, console: Console, folder: Path | None) -> None:
+def _show_group(group: CauseGroup, console: Console, folder: Path | None) -> None:
     first = group.results[0]
     finding = first["findings"][0]
     title = Text(f"\n{first['verdict']}: {group.rule}", style=STYLES[first["verdict"]])

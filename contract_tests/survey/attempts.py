@@ -91,9 +91,9 @@ def _claim(visitor: Visitor, appeared: list[Record], marker: str, exchange: Exch
     for row in (run_records or appeared)[:1] if is_undisturbed else run_records:
         identifier = whole_id(row)
         if identifier is not None:
-            ledger.complete(entry, identifier)
+            ledger.note_id(entry, identifier)
             if run_records:
-                ledger.confirm(entry)
+                ledger.note_seen(entry)
     return is_undisturbed
 
 

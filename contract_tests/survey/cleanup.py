@@ -39,7 +39,7 @@ def remove_all(visitor: Visitor) -> None:
     if _adopt(visitor, listing):
         listing = _list_without(visitor, _delete_own(visitor))
     _forget_missing(visitor, listing)
-    _tidy_up(visitor)
+    _clean_other_account(visitor)
 
 
 def _left(visitor: Visitor, owner: str = OWN_KEY) -> list[Entry]:
@@ -54,7 +54,7 @@ def _list_without(visitor: Visitor, deletes: dict[int, Exchange]) -> Listing:
         label = str(listing.by_id.get(entry.identifier, {}).get(visitor.resource.label, ""))
         is_shown = visitor.evidence.is_marked(label) or entry.is_marked_in(label)
         if entry.identifier in deletes and not is_shown and (listing.complete or _is_gone(visitor, entry)):
-            visitor.target.ledger.forget(entry)
+            visitor.target.ledger.note_removed(entry)
     return listing
 
 
@@ -82,11 +82,11 @@ def _forget_missing(visitor: Visitor, listing: Listing) -> None:
     for entry in _left(visitor):
         if entry.identifier is not None:
             if entry.seen and entry.identifier not in listing.ids and _is_missing(visitor, entry, listing):
-                ledger.forget(entry)
+                ledger.note_removed(entry)
         elif listing.complete and entry.answered:
-            ledger.forget(entry)
+            ledger.note_removed(entry)
         elif listing.complete:
-            ledger.miss(entry)
+            ledger.note_missing(entry)
 
 
 def _is_missing(visitor: Visitor, entry: Entry, listing: Listing) -> bool:
@@ -94,7 +94,7 @@ def _is_missing(visitor: Visitor, entry: Entry, listing: Listing) -> bool:
     return not _last_read(visitor, entry).shows(visitor.resource) if listing.complete else _is_gone(visitor, entry)
 
 
-def _tidy_up(visitor: Visitor) -> None:
+def _clean_other_account(visitor: Visitor) -> None:
     """Delete what was made in the other account, once it has been seen there."""
     ledger, resource = visitor.target.ledger, visitor.resource.name
     for entry in _left(visitor, OTHER):
@@ -109,7 +109,7 @@ def _tidy_up(visitor: Visitor) -> None:
         if ledger.allows_write(resource, identifier, OTHER):
             visitor.delete(identifier, Expect.OPEN, OTHER)
         if entry.seen and _is_gone(visitor, entry):
-            ledger.remove(resource, identifier, OTHER)
+            ledger.note_deleted(resource, identifier, OTHER)
 
 
 def _look_for(visitor: Visitor, entry: Entry) -> None:
@@ -118,9 +118,9 @@ def _look_for(visitor: Visitor, entry: Entry) -> None:
     found_row = next((row for row in rows if entry.is_marked_in(str(row.get(visitor.resource.label)))), None)
     identifier = whole_id(found_row)
     if identifier is not None:
-        visitor.target.ledger.complete(entry, identifier)
+        visitor.target.ledger.note_id(entry, identifier)
     elif complete:
-        visitor.target.ledger.miss(entry)
+        visitor.target.ledger.note_missing(entry)
 
 
 def _first_page(visitor: Visitor, owner: str) -> tuple[tuple[Record, ...], bool]:
@@ -176,8 +176,8 @@ def _adopt(visitor: Visitor, listing: Listing) -> bool:
             entry = ledger.plan(resource, marker)  # one create may have made two
             orphans.append(entry)
         if entry:
-            ledger.complete(entry, identifier)
-            ledger.confirm(entry)
+            ledger.note_id(entry, identifier)
+            ledger.note_seen(entry)
             orphans.remove(entry)
             adopted = True
     return adopted

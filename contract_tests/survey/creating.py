@@ -1,4 +1,4 @@
-"""Creates that are never repeated blindly, and whose records are seen before anything else is done to them."""
+"""Creates of the survey: `create` repeats none without looking for its record, and reads it before anything else."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

@@ -137,7 +137,7 @@ def remove_and_revive(visitor: Visitor, identifier: int, before: Listing) -> Non
         late_read = visitor.read(identifier, Expect.OPEN)
         visitor.evidence.removals[-1] = replace(removal, late_read=late_read)
         if not late_read.shows(resource):
-            visitor.target.ledger.remove(resource.name, identifier)
+            visitor.target.ledger.note_deleted(resource.name, identifier)
 
 
 def remove(visitor: Visitor, identifier: int, before: Listing) -> Removal:

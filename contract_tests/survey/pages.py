@@ -34,7 +34,7 @@ def page(visitor: Visitor, before: Listing, *, is_repeat: bool = False) -> Listi
         scan = PagingScan(before, tuple(pages), after)
         scans[:] = [*(scans[:-1] if attempt else scans), scan]
         if scan.is_stable and not scan.agrees and is_after_pause:
-            visitor.lag.miss(resource, PAGES)
+            visitor.lag.note_missed(resource, PAGES)
         if scan.is_stable and (scan.agrees or is_after_pause):
             break
         if scan.is_stable:

@@ -63,7 +63,7 @@ class Lag:
     def has_missed(self, resource: str, write: str) -> bool:
         return (resource, write) in self._missed_writes
 
-    def miss(self, resource: str, write: str, *, due: bool = False) -> None:
+    def note_missed(self, resource: str, write: str, *, due: bool = False) -> None:
         """Note that the state after a write did not come; if it was due, this server is broken."""
         self._missed_writes.add((resource, write))
         if due:
@@ -130,7 +130,7 @@ class Visitor:
             exchange = self.target.send(request)
         except BudgetSpentError:  # it was not sent
             if entry:
-                self.target.ledger.forget(entry)
+                self.target.ledger.note_removed(entry)
             raise
         if request.method != "GET":
             self.lag.wrote[self.resource.name] = time.monotonic()
@@ -211,12 +211,12 @@ class Visitor:
         if exchange.made_id is not None and request.identity == OWN_KEY:
             self.note_own(entry, exchange.made_id)
         elif exchange.made_id is not None:
-            self.target.ledger.complete(entry, exchange.made_id)
+            self.target.ledger.note_id(entry, exchange.made_id)
         elif not exchange.number:
-            self.target.ledger.forget(entry)
+            self.target.ledger.note_removed(entry)
         elif exchange.status is not None and exchange.status not in GATEWAY_STATUSES:
             unauthorized = exchange.succeeded and request.identity not in (OWN_KEY, OTHER)
-            self.target.ledger.answer(entry, is_refused=exchange.is_refusal or unauthorized)
+            self.target.ledger.note_answer(entry, is_refused=exchange.is_refusal or unauthorized)
 
     def note_period(self, event: str, before: Listing, after: Listing, **ids: set[Any]) -> Listing:
         """Note the listings around some writes, with the ids `created`, `removed` or `changed`; return the last one."""
@@ -225,7 +225,7 @@ class Visitor:
         return after
 
     def note_own(self, entry: Entry, identifier: int) -> None:
-        self.target.ledger.complete(entry, identifier)
+        self.target.ledger.note_id(entry, identifier)
         self.evidence.created_ids.add(identifier)
 
     def list_all(self) -> Listing:
@@ -275,7 +275,7 @@ class Visitor:
             result = fetch()
         if not is_done(result):
             self._missed_writes.add(write)
-            self.lag.miss(self.resource.name, write, due=due)
+            self.lag.note_missed(self.resource.name, write, due=due)
         return result
 
     def _measure_lag(

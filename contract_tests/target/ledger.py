@@ -177,7 +177,7 @@ class Ledger:
 
     @property
     def needed(self) -> bool:
-        return bool(self.left or self.unanswered)
+        return bool(self.left or self.missing)
 
     def __enter__(self) -> Self:
         return self
@@ -221,11 +221,11 @@ class Ledger:
     def latest(self, resource: str) -> Entry:
         return next(entry for entry in reversed(self.entries) if entry.resource == resource)
 
-    def answer(self, entry: Entry, *, is_refused: bool) -> None:
+    def note_answer(self, entry: Entry, *, is_refused: bool) -> None:
         entry.answered, entry.refused = True, is_refused
         self._note("answered", entry)
 
-    def complete(self, entry: Entry, identifier: int) -> None:
+    def note_id(self, entry: Entry, identifier: int) -> None:
         """Note the id that a create returned; it may still turn out to be that of somebody else's record."""
         entry.identifier = identifier
         entry.answered, entry.missing = True, False
@@ -239,11 +239,11 @@ class Ledger:
                 entry.markers.append(marker)
                 self._note("marked", entry)
 
-    def see(self, resource: str, identifier: int, text: str, owner: str = OWN_KEY) -> None:
+    def note_text(self, resource: str, identifier: int, text: str, owner: str = OWN_KEY) -> None:
         """Note that a record was read or listed; if its own marker is in it, the run may write to it."""
         for entry in self._of(resource, identifier, owner):
             if (not entry.seen or entry.stale) and entry.is_marked_in(text):
-                self.confirm(entry)
+                self.note_seen(entry)
 
     def note_listing(self, resource: str, rows: Iterable[Mapping[str, Any]], owner: str = OWN_KEY) -> None:
         awaited = self.awaited(resource, owner)
@@ -253,7 +253,7 @@ class Ledger:
         for row in rows if awaited else ():
             identifier = whole_id(row)
             if identifier is not None and identifier in awaited:
-                self.see(resource, identifier, json.dumps(row, ensure_ascii=False), owner)
+                self.note_text(resource, identifier, json.dumps(row, ensure_ascii=False), owner)
 
     def awaited(self, resource: str, owner: str = OWN_KEY) -> set[int | None]:
         """The ids under which the run's records must still be seen, or seen again."""
@@ -263,7 +263,7 @@ class Ledger:
             if (entry.resource, entry.owner) == (resource, owner) and (not entry.seen or entry.stale)
         }
 
-    def confirm(self, entry: Entry) -> None:
+    def note_seen(self, entry: Entry) -> None:
         if self.is_foreign(entry.resource, entry.identifier, entry.owner):
             return
         if not entry.seen or entry.stale:
@@ -274,17 +274,17 @@ class Ledger:
         """Whether a record was listed before the run's first create, and so is none of its own, whatever it shows."""
         return (resource, identifier, owner) in self._foreign_ids
 
-    def remove(self, resource: str, identifier: int, owner: str = OWN_KEY) -> None:
+    def note_deleted(self, resource: str, identifier: int, owner: str = OWN_KEY) -> None:
         entries = [entry for entry in self._of(resource, identifier, owner) if not entry.removed]
         for entry in [entry for entry in entries if entry.seen] or entries:
-            self.forget(entry)
+            self.note_removed(entry)
 
-    def forget(self, entry: Entry) -> None:
+    def note_removed(self, entry: Entry) -> None:
         """Note that a create has left nothing."""
         entry.removed = True
         self._note("removed", entry)
 
-    def miss(self, entry: Entry) -> None:
+    def note_missing(self, entry: Entry) -> None:
         """Note that a create that was never answered has left nothing so far."""
         entry.missing = True
         self._note("missing", entry)
@@ -303,7 +303,7 @@ class Ledger:
         return [entry for entry in self.entries if not entry.missing and entry.may_exist]
 
     @property
-    def unanswered(self) -> list[Entry]:
+    def missing(self) -> list[Entry]:
         """The creates whose records were not found, though what became of them is unknown."""
         return [entry for entry in self.entries if entry.missing and entry.identifier is None]
 

@@ -149,38 +149,38 @@ class MockState:
         )
 
 
-def create_blueprint(service: MockState) -> Blueprint:
+def create_blueprint(mock: MockState) -> Blueprint:
     """The routes of the contract.
 
     Args:
-        service: what the operations work with.
+        mock: what the operations work with.
 
     Returns:
         A blueprint for the base path.
     """
     api = Blueprint("api", __name__)
-    for resource in service.contract.resources.values():
-        views = {name: partial(operation, service, resource) for name, operation in OPERATIONS.items()}
-        for path, method, name in routes(resource, service.choices):
+    for resource in mock.contract.resources.values():
+        views = {name: partial(operation, mock, resource) for name, operation in OPERATIONS.items()}
+        for path, method, name in routes(resource, mock.choices):
             if name in views:
                 api.add_url_rule(path, f"{resource.name}:{name}", views[name], methods=[method])
 
     @api.errorhandler(UnknownIdError)
     def unknown_id(error: UnknownIdError) -> AnyResponse:
-        refusal = Refusal(service.choices["unknown-id"], f'This account has no such record: "{error}".', mistake=False)
-        return service.errors.response(refusal)
+        refusal = Refusal(mock.choices["unknown-id"], f'This account has no such record: "{error}".', mistake=False)
+        return mock.errors.response(refusal)
 
     @api.errorhandler(ValueTakenError)
     def value_taken(error: ValueTakenError) -> AnyResponse:
         title = f'The host "{error}" is registered already.'
-        refusal = Refusal(service.choices["host-taken"], title, field="host", mistake=False)
-        return service.errors.response(refusal)
+        refusal = Refusal(mock.choices["host-taken"], title, field="host", mistake=False)
+        return mock.errors.response(refusal)
 
     @api.before_request
     def authenticate() -> None:
-        g.account = service.account()
+        g.account = mock.account()
 
-    if service.choices["rate-limit-headers"] == "present":
+    if mock.choices["rate-limit-headers"] == "present":
         api.after_request(_add_rate_limit_headers)
     return api
 
@@ -191,14 +191,12 @@ def _add_rate_limit_headers(response: Response) -> Response:
     return response
 
 
-def _list(service: MockState, resource: Resource) -> Response:
-    number, size = service.paging.parse_query(request.query_string)
-    records, total = _collection(resource).page(partial(_positions, service.paging, number, size))
-    page = service.paging.locate(number, size, total)
-    url = f"{service.base_url()}/api/{resource.link_collection}"
-    return service.representations.list_response(
-        resource, records, service.paging.meta_and_links(page, url, len(records))
-    )
+def _list(mock: MockState, resource: Resource) -> Response:
+    number, size = mock.paging.parse_query(request.query_string)
+    records, total = _collection(resource).page(partial(_positions, mock.paging, number, size))
+    page = mock.paging.locate(number, size, total)
+    url = f"{mock.base_url()}/api/{resource.link_collection}"
+    return mock.representations.list_response(resource, records, mock.paging.meta_and_links(page, url, len(records)))
 
 
 def _positions(paging: Paging, number: int, size: int, total: int) -> tuple[int, int]:
@@ -206,56 +204,56 @@ def _positions(paging: Paging, number: int, size: int, total: int) -> tuple[int,
     return (page.number - 1) * size, page.number * size
 
 
-def _read(service: MockState, resource: Resource, identifier: str) -> Response:
-    return service.representations.read_response(resource, _collection(resource).get(_number(identifier)))
+def _read(mock: MockState, resource: Resource, identifier: str) -> Response:
+    return mock.representations.read_response(resource, _collection(resource).get(_number(identifier)))
 
 
-def _create(service: MockState, resource: Resource) -> Response:
-    form = _form(service, resource, "create")
-    values = _applicable(service, resource, form, form)
+def _create(mock: MockState, resource: Resource) -> Response:
+    form = _form(mock, resource, "create")
+    values = _applicable(mock, resource, form, form)
     collection = _collection(resource)
-    _make_room(service, resource, size_of(values))
-    record = collection.add(lambda number: service.new_records.values(resource, number) | values, g.account.clock)
-    return service.representations.write_response(resource, record, int(service.choices["create-status"]))
+    _make_room(mock, resource, size_of(values))
+    record = collection.add(lambda number: mock.new_records.values(resource, number) | values, g.account.clock)
+    return mock.representations.write_response(resource, record, int(mock.choices["create-status"]))
 
 
-def _update(service: MockState, resource: Resource, identifier: str) -> Response:
+def _update(mock: MockState, resource: Resource, identifier: str) -> Response:
     number, collection = _number(identifier), _collection(resource)
     collection.get(number)
-    form = _form(service, resource, "update")
-    _make_room(service, resource, size_of(form))
-    change = partial(_changed, service, resource, form)
+    form = _form(mock, resource, "update")
+    _make_room(mock, resource, size_of(form))
+    change = partial(_changed, mock, resource, form)
     record = collection.update(number, change)
-    return service.representations.write_response(resource, record, int(service.choices["update-status"]))
+    return mock.representations.write_response(resource, record, int(mock.choices["update-status"]))
 
 
-def _changed(service: MockState, resource: Resource, form: Mapping[str, Any], record: Record) -> Record:
-    values = _applicable(service, resource, form, {**record.values, **form})
+def _changed(mock: MockState, resource: Resource, form: Mapping[str, Any], record: Record) -> Record:
+    values = _applicable(mock, resource, form, {**record.values, **form})
     moved = "host" in values and values["host"] != record.values["host"]
-    if moved and service.choices["domain-after-host-change"] == "disabled":
+    if moved and mock.choices["domain-after-host-change"] == "disabled":
         values["is_enabled"] = False
     dated = {"set": True, "null": False, "unless-toggled": set(values) != {"is_enabled"}}
-    updated = g.account.clock() if dated[service.choices["last-datetime-after-update"]] else record.updated
+    updated = g.account.clock() if dated[mock.choices["last-datetime-after-update"]] else record.updated
     return replace(record, values={**record.values, **values}, updated=updated)
 
 
-def _delete(service: MockState, resource: Resource, identifier: str) -> Response:
+def _delete(mock: MockState, resource: Resource, identifier: str) -> Response:
     number, collection = _number(identifier), _collection(resource)
     collection.get(number)
-    _make_room(service, resource)
+    _make_room(mock, resource)
     collection.delete(number)
-    status, _, body = service.choices["delete-status"].partition("-")
+    status, _, body = mock.choices["delete-status"].partition("-")
     match body:
         case "json":
-            return service.representations.json({"data": None}, int(status))
+            return mock.representations.json({"data": None}, int(status))
         case "text":
             return Response("deleted", int(status), content_type="text/plain; charset=utf-8")
         case _:
             return Response(status=int(status), content_type="application/json" if body else None)
 
 
-def _make_room(service: MockState, resource: Resource, size: int = 0) -> None:
-    service.accounts.make_room(scheme_and_key(request.environ)[1], resource.name, size)
+def _make_room(mock: MockState, resource: Resource, size: int = 0) -> None:
+    mock.accounts.make_room(scheme_and_key(request.environ)[1], resource.name, size)
 
 
 def _collection(resource: Resource) -> Collection:
@@ -269,16 +267,16 @@ def _number(identifier: str) -> int:
     return int(identifier)
 
 
-def _form(service: MockState, resource: Resource, operation: str) -> Mapping[str, Any]:
-    form = service.forms.read(request, resource, operation)
+def _form(mock: MockState, resource: Resource, operation: str) -> Mapping[str, Any]:
+    form = mock.forms.read(request, resource, operation)
     context_of(request.environ).ignored = form.ignored
     return form.values
 
 
 def _applicable(
-    service: MockState, resource: Resource, form: Mapping[str, Any], record: Mapping[str, Any]
+    mock: MockState, resource: Resource, form: Mapping[str, Any], record: Mapping[str, Any]
 ) -> dict[str, Any]:
-    values = service.forms.applicable_values(resource, form, record)
+    values = mock.forms.applicable_values(resource, form, record)
     context_of(request.environ).ignored += tuple(name for name in form if name not in values)
     return values
 

@@ -63,7 +63,7 @@ def create_api(running: Instance) -> Blueprint:
 
     @api.get("/files/<int:key>")
     def file(key: int) -> Response:
-        upload = running.service.forms.uploads.find(key)
+        upload = running.mock.forms.uploads.find(key)
         if upload is None:
             abort(404, f"There is no file {key}, or it was dropped for later ones.")
         media_type, content = upload
@@ -93,7 +93,7 @@ def _add_switches(api: Blueprint, running: Instance) -> None:
         patterns = _json()
         if not isinstance(patterns, list) or not all(isinstance(pattern, str) for pattern in patterns):
             abort(400, 'expected an array of rules, such as ["client.polling", "forms.*"]')
-        if not running.settings.deployment and not running.service.accounts.knows(key):
+        if not running.settings.deployment and not running.mock.accounts.knows(key):
             abort(400, f'no account has the key "{key}"')
         running.expect_mistakes(key, patterns)
         return jsonify(patterns)
@@ -111,7 +111,7 @@ def _add_switches(api: Blueprint, running: Instance) -> None:
 def _add_lists(api: Blueprint, running: Instance) -> None:
     @api.get("/open-points")
     def open_points() -> Response:
-        service = running.service
+        mock = running.mock
         return jsonify(
             [
                 {
@@ -119,9 +119,9 @@ def _add_lists(api: Blueprint, running: Instance) -> None:
                     "statement": point.statement,
                     "values": dict(point.values),
                     "default": point.default,
-                    "chosen": service.choices[point.name],
+                    "chosen": mock.choices[point.name],
                 }
-                for point in service.contract.open_points.values()
+                for point in mock.contract.open_points.values()
             ]
         )
 
@@ -159,7 +159,7 @@ def _add_clock(api: Blueprint, running: Instance) -> None:
         key = body.get("api_key")
         if key is not None and not (isinstance(key, str) and key.isprintable()):
             abort(400, f'"api_key" is {key!r}; expected a key')
-        running.service.accounts.set_clocks(now, key)
+        running.mock.accounts.set_clocks(now, key)
         return jsonify({"now": text})
 
 
@@ -326,7 +326,7 @@ def _add_records(api: Blueprint, running: Instance) -> None:
 
     @api.get("/accounts")
     def accounts() -> Response:
-        held_accounts = running.service.accounts
+        held_accounts = running.mock.accounts
         keyed = [_account_as_json(key, account) for key in held_accounts.keys if (account := held_accounts.get(key))]
         sandboxes, start = (
             list(held_accounts.sandboxes.items())[::-1],
@@ -369,13 +369,13 @@ def _add_records(api: Blueprint, running: Instance) -> None:
 
 def _mock_description(running: Instance) -> dict[str, Any]:
     """What a client of the control plane can rely on while the mock runs: where it answers, and what it can hold."""
-    settings, service = running.settings, running.service
+    settings, mock = running.settings, running.mock
     deployment, fixture_recording = settings.deployment, running.fixture_recording
     conditions = {name: condition for name, condition in CONDITIONS.items() if condition.travels or not deployment}
     return {
-        "base_url": service.base_url(),
+        "base_url": mock.base_url(),
         "base_path": settings.base_path,
-        "key": None if deployment else next(iter(service.accounts.keys)),
+        "key": None if deployment else next(iter(mock.accounts.keys)),
         "deployment": deployment
         and {
             "url": deployment.url,
@@ -384,7 +384,7 @@ def _mock_description(running: Instance) -> dict[str, Any]:
             "insecure": deployment.insecure,
             "recorded": fixture_recording and [list(count) for count in fixture_recording.counts],
         },
-        "resources": [_resource_as_json(resource) for resource in service.contract.resources.values()],
+        "resources": [_resource_as_json(resource) for resource in mock.contract.resources.values()],
         "conditions": [
             {"name": name, "what": condition.description, "measures": condition.amounts}
             for name, condition in conditions.items()
@@ -413,7 +413,7 @@ def _account_as_json(key: str, account: Account) -> dict[str, Any]:
 
 def _account_of_query(running: Instance) -> Account:
     """The account whose key the query names, which is a parameter because a key may have slashes."""
-    key, accounts = request.args.get("account", ""), running.service.accounts
+    key, accounts = request.args.get("account", ""), running.mock.accounts
     account = accounts.sandboxes.get(key) or (accounts.get(key) if key in accounts.keys else None)
     if account is None:
         abort(404, f'No account has the key "{key}" any more.')
@@ -421,9 +421,9 @@ def _account_of_query(running: Instance) -> Account:
 
 
 def _resource(running: Instance, name: str) -> Resource:
-    resource = running.service.contract.resources.get(name)
+    resource = running.mock.contract.resources.get(name)
     if resource is None:
-        abort(404, f'There is no resource "{name}"; there are {", ".join(running.service.contract.resources)}.')
+        abort(404, f'There is no resource "{name}"; there are {", ".join(running.mock.contract.resources)}.')
     return resource
 
 
@@ -432,7 +432,7 @@ def _record_as_json(running: Instance, resource: Resource, record: Record) -> di
     values = {name: asdict(value) if isinstance(value, Upload) else value for name, value in record.values.items()}
     return {
         "id": record.id,
-        "read": running.service.representations.record(resource, record),
+        "read": running.mock.representations.record(resource, record),
         "values": {name: values[name] for name in resource.fields if name in values},
         "created": record.created.strftime(TIME_FORMAT),
         "updated": record.updated and record.updated.strftime(TIME_FORMAT),

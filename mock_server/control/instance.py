@@ -100,7 +100,7 @@ class Instance:
         self._lock = threading.Lock()
         self.remarks = Remarks(contract, settings.base_path, settings.ignore_remarks)
         self._callers = Callers()
-        self.journal_writer = JournalWriter(self._recording, self._callers.name_of)
+        self.journal_writer = JournalWriter(self._recorder_parts, self._callers.name_of)
         is_recorded = settings.deployment is not None and settings.deployment.is_recorded
         self.fixture_recording = FixtureRecording(contract, settings.base_path) if is_recorded else None
         self._replace_app(settings)
@@ -123,13 +123,13 @@ class Instance:
     def body_limit(self, environ: WSGIEnvironment) -> int:
         """How long the body of a request may be, in bytes; without an account, it has to be short."""
         key = key_of(environ)
-        is_known = bool(key) if self.settings.deployment else self.service.accounts.knows(key)
+        is_known = bool(key) if self.settings.deployment else self.mock.accounts.knows(key)
         return self.settings.max_body if is_known else min(MAX_UNKNOWN_BODY, self.settings.max_body)
 
     @property
-    def service(self) -> MockState:
-        service: MockState = self.app.extensions["mock_server"]
-        return service
+    def mock(self) -> MockState:
+        mock: MockState = self.app.extensions["mock_server"]
+        return mock
 
     def reset(self, **switches: Any) -> None:
         """Start again, with these switches instead of the initial ones.
@@ -158,14 +158,14 @@ class Instance:
         fixture, template = self._fixture_given(source or {}), None
         with self._lock:
             if fixture is not None:
-                accounts = self._accounts_in(_renamed(fixture, key), self.service.forms.uploads)
+                accounts = self._accounts_in(_renamed(fixture, key), self.mock.forms.uploads)
                 own_key = next((name for name in (OWN_KEY, key) if name in accounts.keys), next(iter(accounts.keys)))
                 template = accounts.get(own_key)
-            account = self.service.accounts.start_again(key, template)
+            account = self.mock.accounts.start_again(key, template)
             self.effects.remove_of(account.name)
             self._forget(account.name)
             if "lag" in self.settings.conditions:  # whose replica has the account as it was
-                self._replace_app(self.settings, self.service)
+                self._replace_app(self.settings, self.mock)
         return account
 
     def _forget(self, account: str | None = None) -> None:
@@ -194,10 +194,10 @@ class Instance:
         Raises:
             SettingsError: if it is invalid.
         """
-        service = self.service
+        mock = self.mock
         settings = replace(self.settings, fixture=fixture, records=0, api_keys=())
-        reader = FixtureReader(service.contract.resources.values(), service.new_records, uploads)
-        return MemoryAccounts(settings, service.contract, service.choices, reader)
+        reader = FixtureReader(mock.contract.resources.values(), mock.new_records, uploads)
+        return MemoryAccounts(settings, mock.contract, mock.choices, reader)
 
     def reload(self) -> None:
         """Read the fixture again and start with it, under the present switches.
@@ -217,7 +217,7 @@ class Instance:
         """
         with self._lock:
             settings = replace(self.settings, **switches)
-            self._replace_app(settings, self.service)
+            self._replace_app(settings, self.mock)
 
     def force(self, description: Any) -> Effect:
         """Add an effect; the account may also be given by its key.
@@ -241,7 +241,7 @@ class Instance:
         """The name of an account, given by its name or its key."""
         if self.settings.deployment:
             return name if ACCOUNT.fullmatch(name) else self._callers.name_of(name)
-        return self.service.accounts.keys.get(name, name)
+        return self.mock.accounts.keys.get(name, name)
 
     def clear_journal(self) -> None:
         """Forget all requests, and what later remarks would build on."""
@@ -275,7 +275,7 @@ class Instance:
         if fixture is not None:
             self._accounts_in(fixture, Uploads())  # only to see that it is valid
         free = MAX_SNAPSHOT_BYTES - sum(getsizeof(text) for other, text in self.snapshots.items() if other != name)
-        if fixture is None and size_of_fixture(self.service.accounts) > free:
+        if fixture is None and size_of_fixture(self.mock.accounts) > free:
             self._refuse_snapshot()
         document = write_document(self.fixture() if fixture is None else fixture)
         if getsizeof(document) > free:
@@ -284,8 +284,8 @@ class Instance:
 
     def fixture(self) -> dict[str, Any]:
         """A fixture of what the accounts hold; sandboxes are not in it."""
-        service = self.service
-        return fixture_of(service.accounts, service.contract.resources.values(), service.forms.uploads)
+        mock = self.mock
+        return fixture_of(mock.accounts, mock.contract.resources.values(), mock.forms.uploads)
 
     @staticmethod
     def _refuse_snapshot() -> NoReturn:
@@ -317,11 +317,11 @@ class Instance:
             before: the service whose accounts are taken over instead.
             switched: the settings to tell and to change further, if they are others.
         """
-        self.app = create_app(settings, before, self._recording)
+        self.app = create_app(settings, before, self._recorder_parts)
         self.settings = switched or settings
 
     @property
-    def _recording(self) -> Recording:
+    def _recorder_parts(self) -> Recording:
         return Recording(self.journal, self.remarks, self.effects)
 
 

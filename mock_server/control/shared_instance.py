@@ -111,7 +111,7 @@ class SharedInstance(Instance):
     ) -> None:
         """Let all processes answer in another way from now on."""
         if before:
-            create_app(settings, before, self._recording, Namespace(self._store, self._epoch))
+            create_app(settings, before, self._recorder_parts, Namespace(self._store, self._epoch))
             changed = _switches(settings, self.settings)
             self._store.edit(lambda head: head["switches"].update(changed))
         elif self._epoch == 0:
@@ -149,8 +149,8 @@ class SharedInstance(Instance):
             )
         epoch, switches = head["epoch"], head["switches"]
         settings = replace(self._start, **read_switches(switches))
-        before = self.service if epoch == self._epoch else None
-        self.app = create_app(settings, before, self._recording, Namespace(self._store, epoch))
+        before = self.mock if epoch == self._epoch else None
+        self.app = create_app(settings, before, self._recorder_parts, Namespace(self._store, epoch))
         if before is None:
             self.remarks.forget()
         self.settings, self._epoch, self._switches = settings, epoch, switches

@@ -30,7 +30,7 @@ class Call:
     """A call of an operation.
 
     Attributes:
-        service: what the operations work with.
+        mock: what the operations work with.
         environ: the request, without its body.
         resource: the resource in its path.
         operation: `list`, `create`, `read`, `update` or `delete`.
@@ -39,7 +39,7 @@ class Call:
         memory: what one transformation remembers for one account.
     """
 
-    service: MockState
+    mock: MockState
     environ: WSGIEnvironment
     resource: Resource
     operation: str
@@ -58,7 +58,7 @@ class Call:
     @cached_property
     def account(self) -> Account | None:
         key = key_of(self.environ)
-        return self.service.accounts.get(key) if key else None
+        return self.mock.accounts.get(key) if key else None
 
     @property
     def collection(self) -> Collection:
@@ -124,7 +124,7 @@ class Call:
     def at(self, operation: str, identifier: int | None = None, resource: Resource | None = None) -> Call:
         """A call of another operation, record or resource with the same key."""
         resource = resource or self.resource
-        prefix = self.service.settings.base_path
+        prefix = self.mock.settings.base_path
         path = prefix + resource.paths[operation].replace("{id}", str(identifier or ""))
         method = {"list": "GET", "read": "GET", "delete": "DELETE"}.get(operation, "POST")
         other = replace(self, operation=operation, identifier=str(identifier or ""), resource=resource)
@@ -174,7 +174,7 @@ def anything(_: Any) -> bool:
 
 def json_answer(call: Call, answer: Response, body: Any) -> Response:
     """An answer of the same status with another JSON body, written as the server writes JSON."""
-    return call.service.representations.json(body, answer.status_code)
+    return call.mock.representations.json(body, answer.status_code)
 
 
 def json_by_call(operations: str, change: Callable[[Call, Body], Any], applies: CallTest = anything) -> Transformation:
@@ -457,7 +457,7 @@ def skips(operation: str) -> Transformation:
     def transformation(call: Call, serve: Serve) -> Response:
         if call.operation != operation or call.record is None:
             return serve(call)
-        status = int(call.service.choices[f"{operation}-status"][:3])
+        status = int(call.mock.choices[f"{operation}-status"][:3])
         body = b"" if operation == "delete" else b'{"data": {"id": %d}}' % call.record.id
         return Response(body, status, content_type="application/json")
 

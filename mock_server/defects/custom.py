@@ -55,12 +55,12 @@ def makes_handlers(call: Call, serve: Serve) -> Response:
     if call.operation != "create" or call.account is None:
         return serve(call)
     form = {"name": call.form.get("name", ""), "type": "slack"}
-    handlers = call.service.contract.resources[N]
+    handlers = call.mock.contract.resources[N]
     answer = serve(call.at("create", resource=handlers).sending(form))
     body = content(answer)
     if body and body.get("data"):
         body["data"]["id"] += 5000
-        return call.service.representations.json(body, answer.status_code)
+        return call.mock.representations.json(body, answer.status_code)
     return answer
 
 
@@ -91,7 +91,7 @@ def asks_for_no_size(call: Call) -> bool:
 def any_size(max_size: int) -> Transformation:
     def transformation(call: Call, serve: Serve) -> Response:
         text = call.query.get("results_per_page", "")
-        allowed = call.service.contract.page_sizes
+        allowed = call.mock.contract.page_sizes
         if call.operation != "list" or not text.isdecimal() or int(text) in allowed or not 0 < int(text) <= max_size:
             return serve(call)
         answer = serve(call.asking(results_per_page=str(max(allowed)), page="1"))
@@ -112,7 +112,7 @@ def is_far(call: Call) -> bool:
 
 def shows_the_first(call: Call, body: Body) -> None:
     size = body["meta"]["results_per_page"]
-    rows = [call.service.representations.record(call.resource, record) for record in call.records[:size]]
+    rows = [call.mock.representations.record(call.resource, record) for record in call.records[:size]]
     body["data"] = rows
 
 
@@ -168,14 +168,14 @@ def new_records_last(call: Call, body: Body) -> None:
     elif created_ids and body["meta"]["results_per_page"] == SMALL_PAGE and len(body["data"]) == SMALL_PAGE:
         newest = next((record for record in call.records if record.id == created_ids[-1]), None)
         if newest:
-            body["data"][-1] = call.service.representations.read(call.resource, newest)["data"]
+            body["data"][-1] = call.mock.representations.read(call.resource, newest)["data"]
 
 
 # Lists with wrong totals.
 
 
 def counts_everybody(call: Call, body: Body) -> None:
-    accounts = map(call.service.accounts.get, call.service.accounts.keys)
+    accounts = map(call.mock.accounts.get, call.mock.accounts.keys)
     foreign = [account for account in accounts if account and account is not call.account]
     totals = [account.collections[call.resource.name].page(lambda total: (0, total))[1] for account in foreign]
     body["meta"]["total"] += sum(totals) + 1
@@ -283,7 +283,7 @@ def any_new_type(call: Call, serve: Serve) -> Response:
     sent_type = call.form.get("type", "") if call.operation == "update" and call.record else ""
     if sent_type and sent_type not in call.resource.fields["type"].values:
         call.memory[call.identifier] = sent_type
-        return call.service.representations.json({"data": {"id": int(call.identifier)}}, 200)
+        return call.mock.representations.json({"data": {"id": int(call.identifier)}}, 200)
     answer = serve(call)
     if call.operation not in SHOWING_OPERATIONS or not is_carried_out(call, answer):
         return answer
@@ -329,7 +329,7 @@ def claim_creation(call: Call, serve: Serve) -> Response:
         and call.parts
         and not all(has(name)(call.form) for name in required)
     ):
-        return call.service.representations.json({"data": {"id": 999_999}}, 201)
+        return call.mock.representations.json({"data": {"id": 999_999}}, 201)
     return serve(call)
 
 
@@ -475,7 +475,7 @@ def same_name(call: Call, serve: Serve) -> Response:
         label = call.resource.label
         same_name_ids = [record.id for record in call.records if record.values[label] == call.form.get(label)]
         if same_name_ids:
-            return call.service.representations.json({"data": {"id": same_name_ids[0]}}, 200)
+            return call.mock.representations.json({"data": {"id": same_name_ids[0]}}, 200)
     return serve(call)
 
 
@@ -515,8 +515,8 @@ def still_read(*, until_updated: bool) -> Transformation:
         if record is None and call.identifier in deleted and call.operation == "update":
             records_shown[call.identifier] = deleted[call.identifier]
         if record is None and call.identifier in records_shown and call.operation == "read":
-            body = call.service.representations.read(call.resource, records_shown[call.identifier])
-            return call.service.representations.json(body, 200)
+            body = call.mock.representations.read(call.resource, records_shown[call.identifier])
+            return call.mock.representations.json(body, 200)
         if record is not None and call.operation == "delete":
             (deleted if until_updated else records_shown)[call.identifier] = record
         return serve(call)
@@ -566,7 +566,7 @@ def shows_another_when_gone(call: Call, serve: Serve) -> Response:
 
 
 def first_key(call: Call) -> str:
-    return next(iter(call.service.accounts.keys))
+    return next(iter(call.mock.accounts.keys))
 
 
 def let_in(operations: str, applies: CallTest) -> Transformation:
@@ -599,7 +599,7 @@ def key_that(match: Callable[[str, str], bool]) -> CallTest:
 
 
 def is_other_account(call: Call) -> bool:
-    return call.account is not None and call.account is not call.service.accounts.get(first_key(call))
+    return call.account is not None and call.account is not call.mock.accounts.get(first_key(call))
 
 
 def is_prefix(sent_key: str, key: str) -> bool:
@@ -683,7 +683,7 @@ def odd_page(call: Call) -> bool:
 
 def odd_size(call: Call) -> bool:
     size = call.query.get("results_per_page", "10")
-    return size not in map(str, call.service.contract.page_sizes)
+    return size not in map(str, call.mock.contract.page_sizes)
 
 
 def empty_form(call: Call) -> bool:
@@ -749,7 +749,7 @@ def brings_back(call: Call, serve: Serve) -> Response:
     deleted_records: dict[str, Any] = call.memory.setdefault("kept", {})
     record, current_record = key_of_write(call, ""), call.record
     if call.operation == "read" and current_record is None and record in deleted_records:
-        return call.service.representations.json(deleted_records[record], 200)
+        return call.mock.representations.json(deleted_records[record], 200)
     if call.operation not in ("update", "delete"):
         return serve(call)
     record_shown = content(serve(call.at("read", current_record.id))) if current_record else None
@@ -798,7 +798,7 @@ def counts_once_more(call: Call, serve: Serve) -> Response:
     return json_answer(call, answer, body)
 
 
-def during_creates(change: Callable[[dict[str, Any]], None]) -> Transformation:
+def changes_lists_during_creates(change: Callable[[dict[str, Any]], None]) -> Transformation:
     def transformation(call: Call, serve: Serve) -> Response:
         answer, key = serve(call), f"create {call.resource.name}"
         if call.operation == "create" and is_carried_out(call, answer):
@@ -849,7 +849,7 @@ def undoes_a_setting(call: Call, serve: Serve) -> Response:
 
 def lands_elsewhere(call: Call, serve: Serve) -> Response:
     """Make a record in another account that has just sent two lists, as if they had come while this one was read."""
-    lists = LISTS_OF_OTHERS.setdefault(call.service.accounts, [])
+    lists = LISTS_OF_OTHERS.setdefault(call.mock.accounts, [])
     if call.operation == "list" and call.account:
         lists.append(call.authorization)
         return serve(call)

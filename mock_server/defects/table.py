@@ -1097,10 +1097,10 @@ TABLE: Table = {
         defect("total-drifts", "Creates or deletes that overlap raise `total` for good.", custom.counts_once_more)],
     "concurrency.lists-show-a-record-once": [
         defect("list-shows-a-row-twice-during-creates", "A list while a record is created shows a record twice.",
-               custom.during_creates(custom.shows_twice))],
+               custom.changes_lists_during_creates(custom.shows_twice))],
     "concurrency.lists-agree-with-themselves": [
         defect("total-runs-ahead-during-creates", "A list while a record is created counts one more than it shows.",
-               custom.during_creates(custom.counts_one_more))],
+               custom.changes_lists_during_creates(custom.counts_one_more))],
     "robustness.requests-work-in-parallel": [
         defect("requests-fail-while-another-resource-is-written", "Requests fail while another resource is written to.",
                custom.is_busy)],

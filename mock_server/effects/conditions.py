@@ -86,7 +86,7 @@ def on_old_records(operation: str) -> Callable[[float], Transformation]:
 
         def transformation(call: Call, serve: Serve) -> Response:
             turn, left = divmod(next(numbers), max(1, int(interval)))
-            owner = call.by(f"Bearer {next(iter(call.service.accounts.keys))}")
+            owner = call.by(f"Bearer {next(iter(call.mock.accounts.keys))}")
             old = first.setdefault(call.resource.name, [record.id for record in owner.records])
             if not left and old:
                 identifier = old[turn % len(old)] if operation == "update" else old.pop()
@@ -104,7 +104,7 @@ def other_writer(interval: float) -> Transformation:
 
     def transformation(call: Call, serve: Serve) -> Response:
         turn, left = divmod(next(numbers), max(1, int(interval)))
-        account = call.service.accounts.get(next(iter(call.service.accounts.keys)))
+        account = call.mock.accounts.get(next(iter(call.mock.accounts.keys)))
         if not left and account:
             collection, ids = (
                 account.collections[call.resource.name],
@@ -116,7 +116,7 @@ def other_writer(interval: float) -> Transformation:
                     return serve(call)
                 form = {"name": f"Colleague's {turn}", "host": f"colleague-{turn}.example.com", "type": "slack"}
                 values = {name: form[name] for name, field in call.resource.fields.items() if field.required}
-                resource, new_records = call.resource, call.service.new_records
+                resource, new_records = call.resource, call.mock.new_records
                 record = collection.add(lambda number: new_records.values(resource, number) | values, account.clock)
                 ids.append(record.id)
         return serve(call)

@@ -32,7 +32,7 @@ class EffectLayer:
     Args:
         inner: the honest application.
         routes: the paths of its operations.
-        service: what its operations work with.
+        mock: what its operations work with.
         transformations: the first is nearest to the application.
         conditions: the measure of each condition for all requests.
         build_replica: makes a second server like this one, for the conditions that need it.
@@ -42,16 +42,16 @@ class EffectLayer:
         self,
         inner: WSGIApplication,
         routes: Map,
-        service: MockState,
+        mock: MockState,
         transformations: Sequence[Transformation] = (),
         conditions: Mapping[str, float] | None = None,
         build_replica: Callable[[], WSGIApplication] | None = None,
     ) -> None:
         self._inner = inner
         self._routes = routes.bind("")
-        self._service = service
-        self._resources = service.contract.resources
-        self._url = service.settings.deployment.url if service.settings.deployment else ""
+        self._mock = mock
+        self._resources = mock.contract.resources
+        self._url = mock.settings.deployment.url if mock.settings.deployment else ""
         self._build_replica = build_replica or (lambda: inner)
         self._usual = [Effect(condition=f"{name}={amount}") for name, amount in (conditions or {}).items()]
         self._cached_layers: dict[tuple[int, str], Any] = {}
@@ -119,12 +119,12 @@ class EffectLayer:
         """Answer a request as it prefers, or as is forced on it; only answers to known accounts are held back."""
         if preferred.code:
             environ[REFUSAL] = Refusal(str(preferred.code), "The request itself preferred this answer.", mistake=False)
-        if refusal := forced_effect.refusal(self._service.choices["invalid-field"]):
+        if refusal := forced_effect.refusal(self._mock.choices["invalid-field"]):
             environ[REFUSAL] = refusal
         if self._url and preferred.defects:
             title = f"Prefer: defects do not apply: {FORWARDS.format(self._url)}."
             environ[REFUSAL] = Refusal("400", title, mistake=False)
-        if preferred.delay and (key_of(environ) if self._url else self._service.accounts.knows(key_of(environ))):
+        if preferred.delay and (key_of(environ) if self._url else self._mock.accounts.knows(key_of(environ))):
             context_of(environ).delay += preferred.delay
         if preferred.lost == "before":
             return dropped(environ, start_response)
@@ -171,8 +171,8 @@ class EffectLayer:
         method = environ["REQUEST_METHOD"]
         if name not in self._resources or method == "HEAD" or not method.isupper():
             return None
-        body = environ["wsgi.input"].read(self._service.settings.max_body + 1)
-        return Call(self._service, environ, self._resources[name], operation, values.get("identifier", ""), body)
+        body = environ["wsgi.input"].read(self._mock.settings.max_body + 1)
+        return Call(self._mock, environ, self._resources[name], operation, values.get("identifier", ""), body)
 
     def _honest(self, call: Call) -> Response:
         environ = call.environ | {"wsgi.input": BytesIO(call.body)}

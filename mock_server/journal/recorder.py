@@ -162,15 +162,15 @@ class Recorder:
 
     Args:
         inner: the application.
-        service: knows the accounts' keys, and how long a body may be.
+        mock: knows the accounts' keys, and how long a body may be.
         recording: where requests are kept, and what is forced on them.
     """
 
-    def __init__(self, inner: WSGIApplication, service: MockState, recording: Recording) -> None:
-        names = service.accounts.keys
+    def __init__(self, inner: WSGIApplication, mock: MockState, recording: Recording) -> None:
+        names = mock.accounts.keys
         self._inner = inner
         self._journal_writer = JournalWriter(recording, lambda key: names.get(key) or (key if is_sandbox(key) else ""))
-        self._max_body = service.settings.max_body
+        self._max_body = mock.settings.max_body
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request; it is in the log and the journal before its answer is sent."""

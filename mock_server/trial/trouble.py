@@ -192,7 +192,7 @@ class Disturbance:
             return
         if kind.effect:
             context_of(environ).effects += (kind.effect,)
-        if kind.somebody and (owner := running.service.accounts.get(key_of(environ))):
+        if kind.somebody and (owner := running.mock.accounts.get(key_of(environ))):
             with suppress(UnknownIdError, ValueError):
                 collection, number = owner.collections[operation.resource.name], int(operation.identifier)
                 self.changed.append((environ["PATH_INFO"], *kind.somebody(collection, operation.resource, number)))

@@ -47,7 +47,7 @@ def totals(server: MockServer) -> dict[str, int]:
     return {
         f"{name} {resource}": collection.total
         for key, name in server.api_keys.items()
-        if (account := server.running.service.accounts.get(key))
+        if (account := server.running.mock.accounts.get(key))
         for resource, collection in account.collections.items()
     }
 

@@ -585,7 +585,7 @@ def test_a_date_stands_on_one_line(page: Page) -> None:
 def test_what_a_grease_chose_is_shown(page: Page, server: MockServer) -> None:
     server.running.change_switches(grease=7)
     page.goto("/_mock/console/switches")
-    chosen = server.running.service.choices["create-status"]
+    chosen = server.running.mock.choices["create-status"]
     expect(page.get_by_label("create-status", exact=False).locator("option").first).to_have_text(
         f"by the grease: {chosen}"
     )

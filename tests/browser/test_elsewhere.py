@@ -180,7 +180,7 @@ def test_a_form_that_it_sends_resets_nothing(page: Page, server: MockServer) -> 
     page.wait_for_url("**/_mock/reset")
     assert "alone" in page.locator("body").inner_text()
     assert server.running.journal.find(method="DELETE")
-    assert server.running.service.accounts.get(HARBOUR).collections["domains"].total == 53  # type: ignore[union-attr]
+    assert server.running.mock.accounts.get(HARBOUR).collections["domains"].total == 53  # type: ignore[union-attr]
 
 
 def test_iframes_and_prefetches_hold_no_follower_of_the_journal(page: Page, server: MockServer) -> None:
@@ -225,7 +225,7 @@ def test_it_pushes_out_sandboxes_and_no_account_of_the_fixture(page: Page) -> No
             server.base_url,
         )
         assert statuses == [200] * 40
-        assert len(server.running.service.accounts.sandboxes) == 10
+        assert len(server.running.mock.accounts.sandboxes) == 10
         assert requests.get(f"{server.base_url}/api/domains/1", headers=KEY, timeout=60).status_code == 404
 
 

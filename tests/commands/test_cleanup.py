@@ -97,8 +97,8 @@ def test_a_record_that_others_have_changed_since_is_left_alone_and_told_of(
     path = tmp_path / "ledger.jsonl"
     with Ledger(path, base_url, digest_of(HARBOUR)) as ledger:
         entry = ledger.plan("splash-pages", "ct1-1")
-        ledger.complete(entry, 2)
-        ledger.confirm(entry)
+        ledger.note_id(entry, 2)
+        ledger.note_seen(entry)
     before = app.records()
     for _ in range(2):
         ended = command("cleanup", path)
@@ -145,8 +145,8 @@ def test_a_ledger_of_ordinary_words_removes_nothing(deadly: tuple[Deadly, str], 
             for identifier in (None, 1, 2, 3):
                 entry = ledger.plan(resource, marker)
                 if identifier:
-                    ledger.complete(entry, identifier)
-                    ledger.confirm(entry)
+                    ledger.note_id(entry, identifier)
+                    ledger.note_seen(entry)
     ended = command("cleanup", path)
     assert (ended.returncode, app.records() == before) == (3, True), ended.stderr
 

@@ -67,7 +67,7 @@ def test_a_named_ledger_goes_when_nothing_can_be_left_and_one_that_is_over_is_no
 ) -> None:
     path = tmp_path / "ledger.jsonl"
     with Ledger(path, server.base_url) as over:
-        over.forget(over.plan("domains", "ct1x-1z.example.com"))
+        over.note_removed(over.plan("domains", "ct1x-1z.example.com"))
     for _ in range(2):
         ended = command("run", "--base-url", server.base_url, "--ledger", path, *QUICK, "--quiet")
         assert (ended.returncode, ended.stderr, path.exists()) == (0, "", False)

@@ -154,7 +154,7 @@ def test_resets_keep_within_the_bound_of_sandboxes() -> None:
     app = mock(sandboxes=3)
     for number in range(5):
         app.reset_account(f"sandbox-{number}")
-    assert list(app.service.accounts.sandboxes) == ["sandbox-2", "sandbox-3", "sandbox-4"]
+    assert list(app.mock.accounts.sandboxes) == ["sandbox-2", "sandbox-3", "sandbox-4"]
 
 
 @SHARED
@@ -178,7 +178,7 @@ def test_where_nobody_gives_way_a_write_is_refused(monkeypatch: pytest.MonkeyPat
 
 
 def written(app: Instance, key: str) -> int:
-    account = app.service.accounts.get(key)
+    account = app.mock.accounts.get(key)
     if isinstance(account, MemoryAccount):
         return account.written_bytes
     assert isinstance(account, SharedAccount)
@@ -228,7 +228,7 @@ def test_what_a_defect_remembers_goes_with_its_sandbox() -> None:
 
 def test_an_account_that_goes_is_freed_at_once() -> None:
     app = mock(sandboxes=1)
-    accounts = app.service.accounts
+    accounts = app.mock.accounts
     account = accounts.get("sandbox-1")
     assert account
     gone = ref(account.collections["domains"])

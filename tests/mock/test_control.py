@@ -304,7 +304,7 @@ def shown(server: MockServer, path: str) -> Any:
 @SHARED
 def test_it_shows_what_accounts_hold_whatever_is_switched(server: MockServer) -> None:
     server.running.change_switches(conditions={"latency": 60}, choices={"order": "oldest-first"})
-    server.running.service.accounts.get("sandbox-a")
+    server.running.mock.accounts.get("sandbox-a")
     accounts = shown(server, "/accounts")
     assert [each["key"] for each in accounts["accounts"]] == [HARBOUR, "demo-key-alpine"]
     assert accounts["sandboxes"] == [{**accounts["accounts"][0], "key": "sandbox-a", "name": "sandbox-a"}]

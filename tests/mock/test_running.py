@@ -252,7 +252,7 @@ def test_a_file_is_never_served_with_a_type_that_a_browser_would_run(server: Moc
         client.create("/api/projects", {"name": "Files", "logo": (name, b"<script>alert(1)</script>", media_type)})
         for name, media_type in (("a.png", "image/png"), ("a.svg", "image/svg+xml"), ("a.html", "text/html"))
     ]
-    account = server.running.service.accounts.get(HARBOUR)
+    account = server.running.mock.accounts.get(HARBOUR)
     assert account
     for number, media_type, disposition in zip(
         made, ["image/png", *["application/octet-stream"] * 2], ["inline", *["attachment"] * 2], strict=True

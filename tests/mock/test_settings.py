@@ -10,7 +10,7 @@ from wire import PNG, Client, in_process, over_network
 
 from mock_server import MockServer, Settings, SettingsError, create_app
 from mock_server.http.gateway import Gateway
-from mock_server.server import _Worker, listen
+from mock_server.server import _GranianThread, listen
 
 
 @pytest.mark.parametrize(
@@ -95,13 +95,13 @@ def test_a_choice_with_which_a_defect_does_not_show_is_told() -> None:
 
 def test_a_process_that_joins_does_not_make_the_others_wait_in_accept(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[bool] = []
-    begin = _Worker.start
+    begin = _GranianThread.start
 
-    def start(worker: _Worker, gateway: Gateway) -> None:
+    def start(worker: _GranianThread, gateway: Gateway) -> None:
         waits.append(os.get_blocking(listener.fileno()))
         begin(worker, gateway)
 
-    monkeypatch.setattr(_Worker, "start", start)
+    monkeypatch.setattr(_GranianThread, "start", start)
     with closing(listen("127.0.0.1", 0)) as listener:
         os.set_blocking(listener.fileno(), False)  # as the event loops of the other processes did
         with MockServer(listener=listener):

@@ -24,8 +24,8 @@ def test_a_snapshot_brings_back_records_files_and_times(server: MockServer, clie
     assert control(server, "POST", "/snapshots/one/restore").status_code == 200
     assert client.get(f"/api/splash-pages/{made}").json == before
     assert client.get("/api/splash-pages/?results_per_page=10").json["data"][0]["name"] == "Kept"
-    logo = server.running.service.accounts.get(HARBOUR).collections["splash-pages"].get(made).values["logo"]  # type: ignore[union-attr]
-    assert server.running.service.forms.uploads.content(logo) == PNG
+    logo = server.running.mock.accounts.get(HARBOUR).collections["splash-pages"].get(made).values["logo"]  # type: ignore[union-attr]
+    assert server.running.mock.forms.uploads.content(logo) == PNG
 
 
 @SHARED

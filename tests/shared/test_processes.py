@@ -156,12 +156,12 @@ def test_what_is_written_to_what_was_reset_is_refused_and_leaves_no_key(redis_ur
             assert sorted(database.keys(f"{tmp_path}:*")) == sorted(before)
 
         for _ in range(2):
-            late = server.running.service.accounts.get(key)
+            late = server.running.mock.accounts.get(key)
             assert late
             late.collections["domains"].delete(61)
             requests.post(f"{server.origin}/_mock/accounts/{key}/reset", timeout=60).raise_for_status()
             is_refused(partial(late.collections["domains"].delete, 60))
-        uploads = server.running.service.forms.uploads
+        uploads = server.running.mock.forms.uploads
         requests.post(f"{server.origin}/_mock/reset", timeout=60).raise_for_status()
         is_refused(partial(uploads.add, "a.png", "image/png", b"late"))
 
@@ -249,7 +249,7 @@ def test_bounds_hold_for_all_processes_together(
     with pytest.raises(SettingsError, match="there may be 20 snapshots, of 64 MiB together; delete one"):
         other.snapshots["other"] = "accounts: []"
     one.snapshots["one"] = "now: 2024-01-01 00:00:00"
-    account = other.service.accounts.get(HARBOUR)
+    account = other.mock.accounts.get(HARBOUR)
     assert account
     monkeypatch.setattr("mock_server.store.accounts.MAX_ACCOUNT_BYTES", 2000)
     add = partial(account.collections["domains"].add, lambda number: {"host": f"{number}.com"}, datetime.now)
@@ -262,7 +262,7 @@ def test_bounds_hold_for_all_processes_together(
 
 def test_processes_that_make_sandboxes_at_once_keep_within_their_bound(redis_url: str, tmp_path: Path) -> None:
     more: dict[str, Any] = {"store": redis_url, "store_prefix": str(tmp_path), "sandboxes": 5}
-    pair = [MockServer(**more).running.service.accounts for _ in range(2)]
+    pair = [MockServer(**more).running.mock.accounts for _ in range(2)]
     with ThreadPoolExecutor(8) as threads:
         opened = list(threads.map(lambda number: pair[number % 2].get(f"sandbox-{number}"), range(100)))
     assert all(opened)

@@ -48,7 +48,7 @@ class FaultyTarget(Target):
         super().__init__(BASE_URL, identities("demo-key-harbour", "demo-key-alpine"), Ledger(), limits)
         settings = replace(settings, journal=0)
         running = SharedInstance(settings) if settings.store else Instance(settings)
-        faults = EffectLayer(running, running.app.url_map, running.service, [fault])
+        faults = EffectLayer(running, running.app.url_map, running.mock, [fault])
         self.wsgi = WsgiClient(faults, use_cookies=False)  # so that it sends those it is given
 
     def _next_request(self, request: Request) -> Any:

@@ -27,11 +27,11 @@ from mock_server.defects.building_blocks import Call, Serve
 
 def test_a_record_may_be_written_to_once_it_was_seen_with_its_marker() -> None:
     ledger = Ledger()
-    ledger.complete(ledger.plan("domains", "ct1-1.example.com"), 5)
+    ledger.note_id(ledger.plan("domains", "ct1-1.example.com"), 5)
     assert not ledger.allows_write("domains", 5)
-    ledger.see("domains", 5, '{"id": 5, "host": "somebody-elses.example.com"}')
+    ledger.note_text("domains", 5, '{"id": 5, "host": "somebody-elses.example.com"}')
     assert not ledger.allows_write("domains", 5)
-    ledger.see("domains", 5, '{"id": 5, "host": "CT1-1.example.com"}')
+    ledger.note_text("domains", 5, '{"id": 5, "host": "CT1-1.example.com"}')
     assert ledger.allows_write("domains", 5)
     assert not ledger.allows_write("splash-pages", 5)
     assert not ledger.allows_write("domains", 5, OTHER)
@@ -40,10 +40,10 @@ def test_a_record_may_be_written_to_once_it_was_seen_with_its_marker() -> None:
 def test_an_id_that_is_given_again_belongs_to_the_record_that_has_it_now() -> None:
     ledger = Ledger()
     for marker in ("first", "second"):
-        ledger.complete(ledger.plan("domains", marker), 5)
-        ledger.see("domains", 5, marker)
+        ledger.note_id(ledger.plan("domains", marker), 5)
+        ledger.note_text("domains", 5, marker)
         assert len(ledger.left) == 1
-        ledger.remove("domains", 5)
+        ledger.note_deleted("domains", 5)
         assert ledger.left == []
 
 
@@ -81,7 +81,7 @@ def makes_handlers_with_the_ids_of_splash_pages(call: Call, serve: Serve) -> Res
     """A server whose creates of splash pages make notification handlers, and answer ids that splash pages have."""
     if call.resource.name != "splash-pages" or call.operation != "create":
         return serve(call)
-    handlers = call.service.contract.resources["notification-handlers"]
+    handlers = call.mock.contract.resources["notification-handlers"]
     serve(call.at("create", resource=handlers).sending({"name": call.form.get("name", ""), "type": "webhook"}))
     made = call.memory["made"] = call.memory.get("made", 0) + 1
     return Response(b'{"data": {"id": %d}}' % made, 201, content_type="application/json")
@@ -192,7 +192,7 @@ def test_a_create_that_is_carried_out_after_the_run_is_found_by_a_later_clean_up
     with Ledger(path, "http://127.0.0.1:1") as target.ledger:
         visit(Visitor(target, resource))
         assert target.ledger.left == []
-        assert [entry.marker for entry in target.ledger.unanswered] == ["ct1x-1z.example.com"]
+        assert [entry.marker for entry in target.ledger.missing] == ["ct1x-1z.example.com"]
     late = waiting[0]
     headers = {"Authorization": late.authorization, "Content-Type": late.environ["CONTENT_TYPE"]}
     target.wsgi.post(late.environ["PATH_INFO"], data=late.body, headers=headers)
@@ -246,8 +246,8 @@ def test_a_ledger_of_which_nothing_is_left_is_no_obstacle(tmp_path: Path) -> Non
     path = tmp_path / "ledger.jsonl"
     with Ledger(path, "http://127.0.0.1:1") as ledger:
         entry = ledger.plan("domains", "ct1x-1z.example.com")
-        ledger.complete(entry, 5)
-        ledger.forget(entry)
+        ledger.note_id(entry, 5)
+        ledger.note_removed(entry)
     with Ledger(path, "http://127.0.0.1:2") as again:
         again.plan("domains", "ct1x-2z.example.com")
     assert "ct1x-1z" not in path.read_text("utf-8")
@@ -272,13 +272,13 @@ def test_of_a_damaged_ledger_every_good_line_is_used(tmp_path: Path, damage: byt
     path = tmp_path / "ledger.jsonl"
     with Ledger(path, "http://127.0.0.1:1") as ledger:
         for number in (1, 2):
-            ledger.complete(ledger.plan("domains", f"ct1x-{number}z.example.com"), number)
+            ledger.note_id(ledger.plan("domains", f"ct1x-{number}z.example.com"), number)
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:2], damage, *lines[2:]]))
     with Ledger.resume(path) as resumed:
         assert {entry.identifier for entry in resumed.left} == {1, 2}
         assert [text.partition(" (")[0] for text in resumed.unread] == ["line 3"]
-        resumed.forget(resumed.left[0])
+        resumed.note_removed(resumed.left[0])
     assert path.read_bytes().startswith(b"".join([*lines[:2], damage, *lines[2:]]))  # what is damaged stays
 
 

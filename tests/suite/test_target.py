@@ -232,8 +232,8 @@ def test_a_write_is_never_sent_on_a_connection_that_a_server_may_be_closing(meth
 
     with raw(once, Limits(timeout=5)) as (target, came):
         entry = target.ledger.plan("domains", "ct7")
-        target.ledger.complete(entry, 7)
-        target.ledger.confirm(entry)
+        target.ledger.note_id(entry, 7)
+        target.ledger.note_seen(entry)
         target.send(LIST)
         written = target.send(Request("delete", "domains", method, "/api/domains/7", identifier=7))
     assert (written.status, written.attempts, len(came)) == (200, (), 2)

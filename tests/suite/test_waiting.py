@@ -55,11 +55,11 @@ def total(clock: Clock, lag: Lag, write: str = "update", *, missed: bool, look: 
 def test_a_state_is_waited_for_in_full_once_and_then_for_as_long_as_reads_were_seen_to_lag(clock: Clock) -> None:
     lag = Lag(1.0)
     assert total(clock, lag, missed=False) == pytest.approx(2.1)
-    lag.miss("domains", "update")
+    lag.note_missed("domains", "update")
     assert total(clock, lag, missed=True) == 0
     assert total(clock, lag, missed=False) == pytest.approx(waiting.REDUCED_WAIT)  # on the second visit
     assert total(clock, lag, "delete", missed=False) == pytest.approx(2.1)
-    lag.miss("domains", "update", due=True)
+    lag.note_missed("domains", "update", due=True)
     assert total(clock, lag, "delete", missed=False) == pytest.approx(waiting.REDUCED_WAIT)  # the server is broken
     lag.record_lag(0.3, waited_out=False)
     assert total(clock, lag, missed=True) == pytest.approx(0.3 + waiting.MARGIN)
