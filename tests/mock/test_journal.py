@@ -315,7 +315,7 @@ def test_so_many_follow_and_who_leaves_makes_room(server: MockServer, monkeypatc
     assert [answer.status_code for answer in answers] == [200] * 16 + [503]
     for answer in answers:
         answer.close()
-    for _ in range(100):  # until the server has noticed
+    for _ in range(600):  # until the server has noticed
         with followed() as again:
             if again.status_code == 200:
                 return
