@@ -177,11 +177,7 @@ def _with_refusals(exchanges: tuple[Exchange, ...], contract: Contract) -> tuple
 
 
 def _decompress_file(content: bytes) -> bytes:
-    """The content of a file, decompressed if need be.
-
-    Raises:
-        ValueError: if it is damaged, or longer than anybody needs.
-    """
+    """The content of a file, decompressed if need be."""
     if not content.startswith(MAGIC):
         return content
     try:

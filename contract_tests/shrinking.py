@@ -144,11 +144,7 @@ class Shrinking:
                     self._is_stopped = True
 
     def _resend(self, attempt: Sequence[Exchange], created_ids: set[Any]) -> Iterator[Exchange]:
-        """Send requests once more, about records of their own.
-
-        Raises:
-            LookupError: if one is about a record that none of them has made.
-        """
+        """Send requests once more, about records of their own."""
         visitor, ids, new_markers = self._visitor, dict[Any, int](), dict[str, str]()
         for step in attempt:
             request = self._renewed(step, new_markers)

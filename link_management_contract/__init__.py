@@ -264,11 +264,7 @@ def _kind(schema: dict[str, Any]) -> str:
 
 
 def _entry(model: Any, table: str, entry: dict[str, Any], defaults: dict[str, Any]) -> Any:
-    """An entry of a table as its model; lists become tuples.
-
-    Raises:
-        ValueError: if it lacks something.
-    """
+    """An entry of a table as its model; lists become tuples."""
     entry = defaults | entry
     if missing := set(model.__slots__) - entry.keys():
         raise ValueError(f"openapi.yaml, {table}: {entry.get('id', entry)} lacks {', '.join(sorted(missing))}")

@@ -303,12 +303,7 @@ def _contract(mock: MockState, text: Callable[[], str], media_type: str) -> Resp
 
 
 def _raise_refusal() -> None:
-    """Refuse a request before an operation carries it out.
-
-    Raises:
-        Refusal: if a layer around the application has refused the request.
-        HTTPException: if only another spelling of its path is known; Flask would redirect to it.
-    """
+    """Refuse a request before an operation carries it out."""
     incoming = request._get_current_object()  # type: ignore[attr-defined] # noqa: SLF001 - once, because this is asked a lot
     if refusal := incoming.environ.get(REFUSAL):
         raise refusal

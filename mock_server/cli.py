@@ -242,11 +242,7 @@ def settings_of(args: SimpleNamespace) -> dict[str, Any]:
 
 
 def _deployment(args: SimpleNamespace) -> Deployment | None:
-    """The deployment that requests are forwarded to, if any.
-
-    Raises:
-        SettingsError: if an option does not go with that.
-    """
+    """The deployment that requests are forwarded to, if any."""
     used_options = _used_options(args)
     if args.forward_to is None:
         for option in used_options:
@@ -393,11 +389,7 @@ def _log(level: str) -> BatchHandler:
 
 
 def _server_arguments(options: SimpleNamespace) -> dict[str, Any]:
-    """The arguments of the server that a command line asks for.
-
-    Raises:
-        SettingsError: if there can be none.
-    """
+    """The arguments of the server that a command line asks for."""
     if options.watch and options.fixture in SHIPPED:
         raise SettingsError("--watch watches a file; name it with --fixture FILE")
     if options.save:
@@ -425,11 +417,7 @@ def _server_arguments(options: SimpleNamespace) -> dict[str, Any]:
 
 
 def _check_saving(options: SimpleNamespace) -> None:
-    """Refuse what does not go with saving.
-
-    Raises:
-        SettingsError: if it is asked for.
-    """
+    """Refuse what does not go with saving."""
     if options.fixture in SHIPPED:
         raise SettingsError("--save writes to a file; name it with --fixture FILE")
     for name, reason in (
@@ -489,11 +477,7 @@ def _reloaded(file: Path, read_again: Callable[[], None]) -> str:
 
 
 def _text_to_print(options: SimpleNamespace) -> str | None:
-    """What to print instead of serving, if that is asked for.
-
-    Raises:
-        SettingsError: if it cannot be done.
-    """
+    """What to print instead of serving, if that is asked for."""
     if options.print_contract:
         return output.contract(options.print_contract, _base_url(options))
     if options.write_fixture:
@@ -511,11 +495,7 @@ def _base_url(options: SimpleNamespace) -> str:
 
 
 def _token(options: SimpleNamespace) -> str | None:
-    """The control token, best given where neither other users nor logs see it.
-
-    Raises:
-        SettingsError: if it is given in more than one way, or its file cannot be read.
-    """
+    """The control token, best given where neither other users nor logs see it."""
     tokens = [token for token in (options.control_token, os.environ.get(ENVIRONMENT)) if token is not None]
     if options.control_token_file:
         try:

@@ -82,11 +82,7 @@ def write_document(document: Any) -> str:
 
 
 def _check(text: str) -> None:
-    """Refuse what stands for more than its text, and what is nested too deep.
-
-    Raises:
-        SettingsError: if there is any; the message names its line.
-    """
+    """Refuse what stands for more than its text, and what is nested too deep."""
     depth = 0
     event: Any
     for event in yaml.parse(text, Loader=SafeLoader):

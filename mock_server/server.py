@@ -191,11 +191,7 @@ def _gateway(wsgi_site: WsgiSite, running: Instance, token: str | None) -> Gatew
 
 
 def _checked(tls: tuple[Path, Path]) -> tuple[Path, Path]:
-    """The same files, if they can be used.
-
-    Raises:
-        SettingsError: if they cannot.
-    """
+    """The same files, if they can be used."""
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(*tls)
     except (OSError, ValueError) as error:  # an SSLError is an OSError

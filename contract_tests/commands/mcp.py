@@ -106,11 +106,7 @@ class Session:
         return self._summary()
 
     def _allowed(self, text: str) -> str:
-        """The base URL that a tool names, or the one that the command was started with.
-
-        Raises:
-            UsageError: if no run may go there, because a run sends the account's key.
-        """
+        """The base URL that a tool names, or the one that the command was started with."""
         options = self._options
         url = checked_url(text) if text or not options.base_url else options.base_url
         if options.base_url and url != options.base_url:

@@ -123,12 +123,7 @@ def _judge_all(base_urls: Sequence[str], servers: Sequence[ServerSetup]) -> Iter
 
 
 def _next(results: Any, workers: Sequence[BaseProcess]) -> Judgement:
-    """What a worker comes to next.
-
-    Raises:
-        RuntimeError: if a trial broke.
-        StoppedError: if a worker has died.
-    """
+    """What a worker comes to next."""
     while True:
         with suppress(Empty):
             answer: Judgement | RuntimeError = results.get(timeout=SECONDS_BETWEEN)

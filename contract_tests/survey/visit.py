@@ -206,11 +206,7 @@ class _Course:
         self._subjects = created[:2] if not visitor.resource.types else created[1::-1]
 
     def _see_label(self, creation: Creation) -> None:
-        """Look whether a record is shown by its name or host, so that those without a mark elsewhere are known.
-
-        Raises:
-            InvisibleError: if it is not.
-        """
+        """Look whether a record is shown by its name or host, so that those without a mark elsewhere are known."""
         label, record_shown = self._visitor.resource.label, creation.read and creation.read.record
         if record_shown and not isinstance(record_shown.get(label), str):
             marker, listed_row = (

@@ -294,11 +294,7 @@ def _json() -> Any:
 
 
 def _filters(running: Instance) -> dict[str, str]:
-    """The filters of the query.
-
-    Raises:
-        SettingsError: if a filter is unknown, or is not a number where one is expected.
-    """
+    """The filters of the query."""
     filters = request.args.to_dict()
     for name, value in filters.items():
         if name not in FILTERS:

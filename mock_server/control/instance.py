@@ -189,11 +189,7 @@ class Instance:
         return fixture
 
     def _accounts_in(self, fixture: Any, uploads: Uploads) -> MemoryAccounts:
-        """The accounts that a fixture describes.
-
-        Raises:
-            SettingsError: if it is invalid.
-        """
+        """The accounts that a fixture describes."""
         mock = self.mock
         settings = replace(self.settings, fixture=fixture, records=0, api_keys=())
         reader = FixtureReader(mock.contract.resources.values(), mock.new_records, uploads)

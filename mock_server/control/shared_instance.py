@@ -137,11 +137,7 @@ class SharedInstance(Instance):
             self._take_over(self._store.read_head(head))
 
     def _take_over(self, head: dict[str, Any]) -> None:
-        """Answer as the head says.
-
-        Raises:
-            SettingsError: if those who share the store started with other options.
-        """
+        """Answer as the head says."""
         if conflicts := [name for name, value in _told_start(self._start).items() if head["start"].get(name) != value]:
             raise SettingsError(
                 f"the store holds a mock whose {conflicts[0]} is {head['start'].get(conflicts[0])}; give the same"

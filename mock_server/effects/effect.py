@@ -310,11 +310,7 @@ class Effects:
         return self._change(lambda state: state.add(effect))
 
     def _problem_here(self, effect: Effect) -> str:
-        """Why this mock can't do it, or no request could ever have its path; a success with a body may be anywhere.
-
-        Raises:
-            SettingsError: if its condition is unknown, or cannot be here.
-        """
+        """Why this mock can't do it, or no request could ever have its path; a success with a body may be anywhere."""
         deployment = self._settings.deployment
         if deployment and effect.preferred.defects:
             return f"defects do not apply: {FORWARDS.format(deployment.url)}"
@@ -359,11 +355,7 @@ class Effects:
 
 
 def _checked(attributes: Any) -> dict[str, Any]:
-    """The attributes that are given.
-
-    Raises:
-        SettingsError: if one is unknown, or of another type.
-    """
+    """The attributes that are given."""
     names = [name for name in asdict(Effect()) if name not in ("number", "ends", "seen")]
     answers = ("prefer", "condition", "status", "headers", "body", "field")
     if not isinstance(attributes, dict) or set(attributes) - set(names) or not set(attributes) & set(answers):

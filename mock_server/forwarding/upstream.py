@@ -197,11 +197,7 @@ class Upstream:
 
 
 def _check(answer: aiohttp.ClientResponse) -> None:
-    """Refuse a head that cannot be handed on.
-
-    Raises:
-        ValueError: if it is one.
-    """
+    """Refuse a head that cannot be handed on."""
     if answer.status < MIN_FINAL_STATUS:
         raise ValueError(f"status {answer.status}")
     for name, text in answer.raw_headers:
@@ -224,11 +220,7 @@ def kept_headers(answer: aiohttp.ClientResponse) -> list[tuple[bytes, bytes]]:
 
 
 def _proxy_of(base_url: str) -> str | None:
-    """The proxy that the environment names for a base URL, if any.
-
-    Raises:
-        SettingsError: if it is of another kind than HTTP.
-    """
+    """The proxy that the environment names for a base URL, if any."""
     parts, proxies = urlsplit(base_url), getproxies()
     if not proxies or proxy_bypass(parts.netloc):
         return None

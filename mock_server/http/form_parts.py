@@ -99,13 +99,7 @@ def _last(parts: Iterable[Part]) -> dict[str, Part]:
 
 
 def _parse_strictly(body: bytes, boundary: str) -> Iterator[Part]:
-    """The parts of a form as browsers and most libraries write it.
-
-    Raises:
-        MalformedFormError: if a part has no name, or a text is too long.
-        TooManyPartsError: if there are over 1,000 parts.
-        MultipartError: if it is no such form, or a head is beyond a limit.
-    """
+    """The parts of a form as browsers and most libraries write it."""
     parser = PushMultipartParser(boundary, max_header_size=MAX_HEAD_BYTES, max_header_count=MAX_HEADERS)
     head, content, parts, start = PartHead(), b"", 0, b"--" + boundary.encode()
     for event in parser.parse(body):
@@ -132,10 +126,6 @@ def _parse_leniently(body: bytes, boundary: str) -> Iterator[Part]:
     """The parts of a form as some clients write it.
 
     They use bare line feeds, spaces behind a boundary, or nothing between the head of an empty part and the next one.
-
-    Raises:
-        MalformedFormError: if it cannot be read, whatever it is.
-        TooManyPartsError: if there are over 1,000 parts.
     """
     head, content = PartHead(), list[bytes]()
     try:

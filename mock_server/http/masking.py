@@ -129,12 +129,7 @@ def _without_repeated(text: str, longest: int = MAX_JSON_LENGTH) -> str:
 
 
 def _masked_json(text: str) -> str:
-    """JSON without secrets; as it is, if it has none.
-
-    Raises:
-        ValueError: if it is none.
-        RecursionError: if it is nested too deep.
-    """
+    """JSON without secrets; as it is, if it has none."""
     secret: list[str] = []
 
     def masked(members: list[tuple[str, Any]]) -> dict[str, Any]:  # a name may come twice

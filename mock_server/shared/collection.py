@@ -274,9 +274,6 @@ class SharedCollection:
         Args:
             record: the record.
             asks_now: whether to ask now, which only needs to be done if the check failed, to know that it was this one.
-
-        Raises:
-            ValueTakenError: if one has.
         """
         if not (self._list_order.is_unique and self._list_order.host):
             return []
@@ -299,12 +296,7 @@ class SharedCollection:
         return f"{_encodable(name)}\0{record.id:016}"
 
     def _carry_out(self, checks: list[Any], commands: list[list[str]], new: Values, old: Values) -> bool:
-        """Write, and count how much more memory that takes.
-
-        Raises:
-            StoreError: if the account began again meanwhile, or was dropped, so that there is nothing to write to.
-            Refusal: if it would take too much memory, and nobody else can give way.
-        """
+        """Write, and count how much more memory that takes."""
         size = (size_of(new) if new else 0) - (size_of(old) if old else 0)
         counters = [self._number, "all"]
         counting = [["HINCRBY", self._written_key, counter, str(size)] for counter in counters]

@@ -264,12 +264,7 @@ def checked(resource: Resource, name: str, value: Any, at: str) -> Any:
 
 
 def _content(path: Path, folder: Path) -> bytes:
-    """The content of a file that a fixture names.
-
-    Raises:
-        OSError: if it cannot be read.
-        ValueError: if it is not a regular file, in another folder or too long: the fixture may be somebody else's.
-    """
+    """The content of a file that a fixture names."""
     if not path.resolve().is_relative_to(folder.resolve()):
         raise ValueError(f'"{path}" is not within the folder of the fixture; copy it there')
     if path.exists() and not path.is_file():

@@ -121,12 +121,7 @@ class ClientTest:
         return True
 
     def _try_first(self) -> None:
-        """Run with default choices.
-
-        Raises:
-            OwnFailureError: if the client fails.
-            SettingsError: if it sends no request.
-        """
+        """Run with default choices."""
         first = self._run(DEFAULT)
         if first.failure and self._is_repeated and not (second_run := self._run(DEFAULT, "again: ")).failure:
             self._measure_failure_rate(1, 2)
@@ -139,11 +134,7 @@ class ClientTest:
         say(f"default choices  passed  {first.seconds:.1f} s  {_count(first.count, 'request')}")
 
     def _measure_failure_rate(self, failed: int, run_count: int) -> None:
-        """Find out how often the client fails by itself, and start again, repeating what fails until that is no chance.
-
-        Raises:
-            OwnFailureError: if it fails too often.
-        """
+        """Find out how often the client fails by itself, and start again, repeating what fails."""
         say("your client fails now and then by itself: measuring how often ...")
         last = Result()
         while run_count < DEFAULT_RUNS:
@@ -259,20 +250,12 @@ class ClientTest:
         return self._results[variation]
 
     def _confirm(self, variation: Variation) -> None:
-        """See that a failure that is about to be reported comes again.
-
-        Raises:
-            FlakyError: if it does not.
-        """
+        """See that a failure that is about to be reported comes again."""
         if self._is_repeated and self._repeats == 1 and not self._run(variation, "again: ").failure:
             raise FlakyError
 
     def _run(self, variation: Variation, prefix: str = "") -> Result:
-        """Let the client do its work once.
-
-        Raises:
-            SpentError: if it may not.
-        """
+        """Let the client do its work once."""
         with self._lock:
             if self.count >= self._max_runs:
                 raise SpentError

@@ -64,11 +64,7 @@ def try_client(options: SimpleNamespace, settings: Mapping[str, Any]) -> int:
 
 
 def _port(options: SimpleNamespace) -> int:
-    """The port of each server, or 0 for one that is free.
-
-    Raises:
-        SettingsError: if an option does not go with another.
-    """
+    """The port of each server, or 0 for one that is free."""
     if bool(options.client) == options.manual:
         raise SettingsError("give the command that starts your client after --, or --manual if none can")
     port: int = options.port if options.manual or "port" in options.used else 0
@@ -78,11 +74,7 @@ def _port(options: SimpleNamespace) -> int:
 
 
 def _kinds_to_vary(options: SimpleNamespace, settings: Settings) -> set[str]:
-    """What is varied: what is asked for, or whatever the names after --only are.
-
-    Raises:
-        SettingsError: if there is no such thing.
-    """
+    """What is varied: what is asked for, or whatever the names after --only are."""
     kinds: dict[str, Collection[str]] = {OPEN: contract_of(settings).open_points, TROUBLE: KINDS, BROKEN: DEFECTS}
     vary = set(options.vary.split(","))
     if unknown := vary - set(kinds):
