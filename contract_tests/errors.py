@@ -1,7 +1,8 @@
 """Reasons why a run cannot start or go on; each message is one line for people to read."""
 
-# exit statuses: a rule is violated, the run was stopped, the suite failed to work, rules could not be decided
-FAILED, INTERRUPTED, BROKEN, UNDECIDED = 1, 2, 3, 6
+# Exit statuses: a rule is violated, the run was stopped, the suite failed to work, rules could not be decided, the
+# target cannot be used.
+FAILED, INTERRUPTED, BROKEN, UNDECIDED, UNUSABLE = 1, 2, 3, 6, 7
 
 
 class StoppedError(Exception):
@@ -19,7 +20,7 @@ class NothingSelectedError(StoppedError):
 
 
 class UnusableTargetError(StoppedError):
-    status = 7
+    status = UNUSABLE
 
     def __str__(self) -> str:
         return f"target unusable: {super().__str__()}"

@@ -110,6 +110,36 @@ class Removal:
 
 
 @dataclass(frozen=True)
+class SameIdCheck:
+    """What is under the id of a write in another resource or account, before and after that write.
+
+    Attributes:
+        write: the write; the read before it, if it is about what that read shows.
+        collection: the resource, and whose records of it.
+        is_own: whether the run made it.
+        is_hit: whether the write changed or removed it; of a read, whether it shows the record that was written to.
+    """
+
+    write: Exchange
+    before: Exchange
+    after: Exchange
+    collection: tuple[str, str]
+    is_own: bool
+    is_hit: bool
+
+    @property
+    def sentence(self) -> str:
+        """What the write hit."""
+        request, (resource, owner) = self.write.request, self.collection
+        act = "removed" if request.operation == "delete" else "wrote to"
+        record = "another record of the run" if self.is_own else "a record of others"
+        account = " of the second account" if owner == OTHER else ""
+        identifier = request.identifier
+        write = f"the {request.operation} of {request.resource} {identifier}"
+        return f"{write} {act} {resource} {identifier}{account}, {record}"
+
+
+@dataclass(frozen=True)
 class ChangePeriod:
     """The collection before and after some writes of the run, with the ids that it made and removed in between."""
 
@@ -239,7 +269,9 @@ class Evidence:
         created_ids: the ids that the run created.
         shaped: updates, and creates, whose forms are written as other clients write them.
         controls: listings before and after a stretch in which the run only read.
+        same_id_checks: what the run's writes hit elsewhere, or left alone; all visits share them.
         notes: why something could not be tried.
+        other_runs: what distinguishes the marks of other runs that were at work there.
         public_base_url: what page links must begin with, if not the base URL.
         explored_from: after how many of the run's requests its exploration began, if there was one.
     """
@@ -261,8 +293,10 @@ class Evidence:
     controls: list[tuple[Listing, Listing]] = field(default_factory=list)
     shaped: list[Change | Creation] = field(default_factory=list)
     rounds: list[Round] = field(default_factory=list)
+    same_id_checks: list[SameIdCheck] = field(default_factory=list)
     has_overlapped: bool = False
     notes: list[str] = field(default_factory=list)
+    other_runs: set[str] = field(default_factory=set)
     has_second_key: bool = False
     public_base_url: str | None = None
     explored_from: int | None = None

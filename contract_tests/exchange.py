@@ -35,12 +35,14 @@ class Expect(StrEnum):
         SUCCESS: a success: the contract documents the request, and no reason against it is known.
         REFUSAL: any but a success.
         OPEN: any.
+        ORDINARY: any but a failure of the server: what is sent is ordinary, and may be refused, cut or trimmed.
         OVERLOOKED: any, and no rule considers it; only ever set afterwards.
     """
 
     SUCCESS = "success"
     REFUSAL = "refusal"
     OPEN = "open"
+    ORDINARY = "no failure"
     IGNORED = "overlooked"
 
 
@@ -134,6 +136,11 @@ class Exchange:
     def failed(self) -> bool:
         """Whether no answer came, or one that reports a failure of the server or a gateway."""
         return self.status is None or self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+
+    @property
+    def status_text(self) -> str:
+        """The status, or why there is none, in few words."""
+        return f"no answer: {self.error[:100]}" if self.status is None else f"status {self.status}"
 
     def after(self, earlier: Exchange) -> Exchange:
         """The same with an earlier exchange among its tries."""

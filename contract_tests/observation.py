@@ -53,6 +53,7 @@ class Violation:
         at: the place of the value in the answer's JSON (RFC 6901), if it has one; it may be missing there.
         timeline: requests that overlapped, a line each, and what each order of them would have led to.
         exchanges: those requests.
+        is_repeatable: whether it may be shown again: not if that may hit what others have.
     """
 
     exchange: Exchange
@@ -61,6 +62,7 @@ class Violation:
     at: str = ""
     timeline: tuple[str, ...] = ()
     exchanges: tuple[Exchange, ...] = ()
+    is_repeatable: bool = True
 
 
 @dataclass(frozen=True)
@@ -221,10 +223,6 @@ def same_beginning(one: str, other: str) -> int:
 def id_text(record: Record) -> str:
     """The id of a record for a report, as it stands in the JSON."""
     return json.dumps(record.get("id"))[:MAX_ID_LENGTH]
-
-
-def status_text(exchange: Exchange) -> str:
-    return f"no answer: {exchange.error[:100]}" if exchange.status is None else f"status {exchange.status}"
 
 
 def steady(resource: Resource) -> list[str]:

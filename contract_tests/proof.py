@@ -20,7 +20,7 @@ import urllib3
 from contract_tests.errors import UsageError
 from contract_tests.observation import NEEDS_ALL, NEEDS_CONTROL, Chapters
 from contract_tests.reports.repro import Script, script_of
-from contract_tests.run import Options, Progress, further_requests, needed, run
+from contract_tests.run import SAME_ID_RULES, Options, Progress, further_requests, needed, run
 from contract_tests.target.target import Limits
 from contract_tests.verdicts import VIOLATED, Outcome, Result, Verdict
 from link_management_contract import Contract, Rule
@@ -32,7 +32,12 @@ RECORDS = (28, 0, 25, 40, 30)  # of each resource, at the start
 STARTING_RECORDS = 26  # with fewer, the survey creates what paging needs; servers with a defect start with this many
 EXPLORE = 430  # the default of a run
 ROUNDS = 5  # of requests that overlap
-PARALLEL_RULE = "robustness.requests-work-in-parallel"  # what a visit to one resource cannot show
+PARALLEL_RULE = "robustness.requests-work-in-parallel"
+ACROSS_RESOURCES = {  # what a visit to one resource cannot show
+    PARALLEL_RULE,
+    "operations.read-shows-its-resource",
+    *SAME_ID_RULES,
+}
 
 
 @dataclass(frozen=True)
@@ -320,13 +325,16 @@ def trials_of(defect: Defect, contract: Contract, seeds: Iterable[int]) -> list[
     """
     rule = contract.rules[defect.rule]
     resources, overlaps = defect.resources or rule.resources, rule.decided_by == "round"
+    begins_with_1 = rule.id in SAME_ID_RULES  # then ids do, in all resources
     chapters = needed([rule, *map(contract.rules.__getitem__, rule.implies)]) - NEEDS_CONTROL
     return [
         ServerSetup(
             defect.name,
             seed,
-            switches(seed) | {"records": max(STARTING_RECORDS, RECORDS[seed % len(RECORDS)]), "defects": [defect.name]},
-            tuple(resources) if rule.id == PARALLEL_RULE else (resources[seed % len(resources)],),
+            switches(seed)
+            | {"records": 0 if begins_with_1 else max(STARTING_RECORDS, RECORDS[seed % len(RECORDS)])}
+            | {"defects": [defect.name]},
+            tuple(contract.resources) if rule.id in ACROSS_RESOURCES else (resources[seed % len(resources)],),
             rule.id,
             chapters if number else NEEDS_ALL,
             explore=0 if overlaps else EXPLORE,

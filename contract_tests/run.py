@@ -5,6 +5,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -17,19 +18,21 @@ from urllib.parse import quote_plus, urlsplit
 
 from contract_tests.errors import NothingSelectedError, UnusableTargetError, UsageError
 from contract_tests.evidence import Evidence
-from contract_tests.exchange import Exchange
+from contract_tests.exchange import OTHER, OWN_KEY, Exchange
 from contract_tests.masking import Masking
 from contract_tests.observation import DECISIONS, NEEDS_ALL, NEEDS_CONTROL, Chapters, Violation
 from contract_tests.open_points import remarks
 from contract_tests.overlap.survey import overlap
 from contract_tests.shrinking import ShortestSteps, Shrinking
-from contract_tests.survey.visit import ExtraSteps, Step, visit
+from contract_tests.survey.cleanup import remove_all
+from contract_tests.survey.same_ids import write_to_same_ids
+from contract_tests.survey.visit import CLEANING_UP, ExtraSteps, Step, visit
 from contract_tests.survey.visitor import Lag, Visitor
 from contract_tests.target.connection import Connection, is_loopback
 from contract_tests.target.identities import WRONG_KEY, identities
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.preflight import preflight
-from contract_tests.target.target import TIME_UP, BudgetSpentError, Limits, Target
+from contract_tests.target.target import BUDGET_SPENT, BudgetSpentError, Limits, Target
 from contract_tests.verdicts import (
     Outcome,
     Result,
@@ -41,6 +44,7 @@ from contract_tests.verdicts import (
     overall,
     possible,
     unjudged,
+    unsettled,
 )
 from contract_tests.waivers import Waiver, apply_waivers, read_waivers
 from link_management_contract import Contract, Resource, Rule
@@ -48,11 +52,15 @@ from link_management_contract.texts import printable
 
 REQUESTS_OF_A_ROUND, REQUESTS_OF_BURSTS = 300, 900  # for all resources, with what removes their records
 A_SHARE, SLOW = 4, 0.2  # of all requests, a quarter for shorter ways to what was found; seconds between two requests
+REQUESTS_OF_A_RECORD = 5  # at most, to create it and to remove it
+PAIRED = ("splash-pages", "notification-handlers")  # the resources whose records nobody else hears of
+SAME_ID_RULES = {f"lifecycle.{operation}-leaves-same-ids" for operation in ("update", "delete")}
 SECONDS_TO_NOTICE = 0.1
 SECONDS_BETWEEN = 3.0  # at least, between looks at what has failed so far
 TIMES_AS_LONG = 10  # as a look took, until the next one
+MAX_VISITS = 5  # of one resource, while others keep rules from being decided
 MAX_FINDINGS = 5  # findings reported of one rule and resource
-RATE_LIMITED = "the server reports too many requests"
+WAITING = "waiting for"
 Progress = Callable[[str, int], None]
 
 
@@ -71,6 +79,7 @@ class Options:
         chapters: the chapters of a visit, if no `rules` are selected; otherwise those that the rules need.
         explore_until: the rule with whose first violation exploring ends, or None.
         overlap: how many rounds of requests that overlap to send.
+        fill: how many records of the first resource there have to be for paging to be judged; 0 for the usual.
         shrink: how many requests to send for shorter ways to what was found; None for a quarter of the others.
     """
 
@@ -90,6 +99,7 @@ class Options:
     chapters: Chapters = NEEDS_ALL
     explore_until: Rule | None = None
     overlap: int = 0
+    fill: int = 0
     shrink: int | None = 0
     seed: int = 0
     waivers: tuple[Waiver, ...] = ()
@@ -105,7 +115,8 @@ def options_of(args: SimpleNamespace) -> Options:
     _refuse_contradictions(args)
     limits, explore, overlap_ = limits_of(args), args.explore, args.overlap
     shrink = args.shrink if args.report_dir and not args.watch else 0  # it is for the scripts
-    requests = args.max_requests or limits.requests + further_requests(explore, overlap_) + (shrink or 0)
+    additional_requests = further_requests(explore, overlap_) + (shrink or 0) + REQUESTS_OF_A_RECORD * (args.fill or 0)
+    requests = args.max_requests or limits.requests + additional_requests
     return Options(
         base_url=args.base_url,
         api_key=api_key,
@@ -121,6 +132,7 @@ def options_of(args: SimpleNamespace) -> Options:
         max_failures=args.max_failures,
         explore=0 if args.read_only else explore,
         overlap=0 if args.read_only else overlap_,
+        fill=0 if args.read_only else args.fill or 0,
         shrink=shrink,
         seed=args.seed,
         waivers=tuple(read_waivers(args.waivers)) if args.waivers else (),
@@ -168,7 +180,7 @@ def keys_of(args: SimpleNamespace) -> tuple[str, str | None]:
 
 
 def limits_of(args: SimpleNamespace) -> Limits:
-    return Limits(interval=args.rate or 0.0, timeout=args.timeout)
+    return Limits(interval=args.rate or 0.0, timeout=args.timeout, patience=args.patience)
 
 
 def connection_of(args: SimpleNamespace) -> Connection:
@@ -224,7 +236,11 @@ def run(  # noqa: PLR0913, PLR0917 - what a run tells, and how it ends
     judging.target.interrupted = interrupted
     judging.look_first()
     try:
-        side_by_side([partial(judging.visit, visits) for visits in judging.visits], options.jobs, judging.target)
+        try:
+            judging.write_first()
+            side_by_side([partial(judging.visit, visits) for visits in judging.visits], options.jobs, judging.target)
+        finally:
+            judging.remove_reserved()
         judging.shrink()
     except (Exception, KeyboardInterrupt):
         if not interrupted():  # otherwise the interrupt may have hit code that expects no exceptions
@@ -261,6 +277,7 @@ class Run:
         self._report = progress
         self.target.waiting = self._report_waiting
         self._chapter = "looking"
+        self._paired: list[Visitor] = []
         self.target.on_request = lambda request_count: progress(self._chapter, request_count)
         if options.explore:  # Schemathesis is slow to load
             Thread(target=import_module, args=("contract_tests.exploration",), daemon=True).start()
@@ -272,25 +289,54 @@ class Run:
         except UnusableTargetError as error:
             raise UnusableTargetError(printable(self._masking.text(error.args[0]))) from error
         except BudgetSpentError as error:
-            if str(error) == TIME_UP:
-                raise UnusableTargetError(f"{error} before its lists could be read") from error
-            raise UsageError(f"{error} before the lists could be read; allow more") from error
+            if str(error) == BUDGET_SPENT:
+                raise UsageError(f"{error} before the lists could be read; allow more") from error
+            raise UnusableTargetError(f"{error} before its lists could be read") from error
+
+    def write_first(self) -> None:
+        """List what others have, and write to records of the run that have the ids of others of the run."""
+        if self._options.limits.read_only:
+            return
+        target, resources = self.target, self._contract.resources
+        with suppress(BudgetSpentError):
+            accounts = [OWN_KEY, OTHER] if OTHER in target.keys else [OWN_KEY]
+            target.bystanders.list_all(list(resources.values()), accounts)
+            visited = {visits.resource.name: visits.rules for visits in self.visits}
+            rules = {rule.id for name in PAIRED for rule in visited.get(name, [])}
+            if visited.keys() >= set(PAIRED) and rules & SAME_ID_RULES:
+                self._chapter = "looking for ids in use twice"
+                self._paired = [self._visitor(resources[name]) for name in PAIRED]
+                write_to_same_ids(*self._paired)
+
+    def remove_reserved(self) -> None:
+        """Remove what the first writes have left."""
+        self.target.ledger.reserved.clear()
+        self._chapter = CLEANING_UP if self._paired else self._chapter
+        for visitor in self._paired:
+            with self.target.cleaning_up(), suppress(BudgetSpentError):
+                remove_all(visitor)
 
     def visit(self, visits: Visits) -> None:
-        """Visit a resource and, if a rule that several requests decide seems violated, visit it again for that."""
+        """Visit a resource and, if a rule that several requests decide seems violated, visit it again for that.
+
+        Rules that nobody could decide because others wrote get a few further visits.
+        """
         options, resource = self._options, visits.resource
         chapters, extra_steps = self._first_plan(visits)
         while True:
-            evidence = Evidence(resource, options.base_url, public_base_url=options.public_base_url)
+            visitor = self._visitor(resource)
+            evidence = visitor.evidence
             visits.evidences.append(evidence)
-            visitor = Visitor(self.target, resource, evidence, lag=self._lag)
-            if options.splash_create_path and resource.name == "splash-pages":
-                visitor.create_path = options.splash_create_path
+            if options.fill and visits is self.visits[0]:
+                visitor.min_records = options.fill
             try:
                 visit(visitor, chapters, extra_steps, partial(self._begin_chapter, visits))
             finally:
                 visits.judge()
-            doubted = doubts(visits.results, evidence) if len(visits.evidences) == 1 else {}
+            visit_count = len(visits.evidences)
+            doubted = doubts(visits.results, evidence) if visit_count == 1 else {}
+            if not doubted and visit_count < MAX_VISITS:
+                doubted = dict.fromkeys(unsettled(visits.results), False)
             self._note_certain(visits, [result for result in visits.results if result.rule not in doubted])
             if not doubted:
                 break
@@ -299,6 +345,14 @@ class Run:
             else:
                 chapters, extra_steps = needed(doubted), []
         visits.is_complete = True
+
+    def _visitor(self, resource: Resource) -> Visitor:
+        checks, options = self.target.bystanders.checks, self._options
+        evidence = Evidence(resource, options.base_url, public_base_url=options.public_base_url, same_id_checks=checks)
+        visitor = Visitor(self.target, resource, evidence, lag=self._lag)
+        if options.splash_create_path and resource.name == "splash-pages":
+            visitor.create_path = options.splash_create_path
+        return visitor
 
     def shrink(self) -> None:
         """Try what was found again with fewer requests, of each rule for the first resource that breaks it."""
@@ -309,13 +363,13 @@ class Run:
             return  # also if something could not be removed: then nothing more is made
         findings_by_resource: dict[str, list[tuple[Rule, Violation]]] = {}
         for result in first_violated(result for visits in self.visits for result in visits.results):
-            if result.rule.decided_by != "round":
+            if result.rule.decided_by != "round" and result.findings[0].is_repeatable:
                 findings_by_resource.setdefault(result.resource, []).append((result.rule, result.findings[0]))
         self._chapter = "shrinking"
         finding_count = sum(map(len, findings_by_resource.values()))
         for resource, findings in findings_by_resource.items():
             visitor = Visitor(target, self._contract.resources[resource], lag=self._lag)
-            visitor.marker = f"ct{int(time.time())}{target.ledger.token}"
+            visitor.marker = visitor.marker_of(int(time.time()))
             budget = limit * len(findings) // finding_count
             exchanges = sorted(target.exchanges, key=lambda exchange: exchange.number)
             shrinking = Shrinking(visitor, self._options.public_base_url)
@@ -346,8 +400,8 @@ class Run:
     def _overlap(self, visitor: Visitor) -> Iterator[Step]:
         yield "overlapping requests", partial(overlap, visitor, self._options.overlap)
 
-    def _report_waiting(self, seconds: float) -> None:
-        self._report(f"{RATE_LIMITED}: waiting for {seconds:.3g} s", self.target.request_count)
+    def _report_waiting(self, seconds: float, reason: str) -> None:
+        self._report(f"{reason}: {WAITING} {seconds:.3g} s", self.target.request_count)
 
     def _begin_chapter(self, visits: Visits, chapter: str) -> None:
         """Report a chapter that begins, and now and then what has failed so far."""
@@ -379,6 +433,14 @@ class Run:
         exchanges = sorted(self.target.exchanges, key=lambda exchange: exchange.number)
         if options.limits.read_only:
             results = [result for result in results if result.verdict is not Verdict.INCONCLUSIVE or result.findings]
+        gone_reason = self.target.availability.gone_reason
+        if gone_reason:  # which is why, whatever else was in the way
+            results = [
+                replace(result, reasons=(gone_reason,))
+                if result.verdict is Verdict.INCONCLUSIVE and not result.findings
+                else result
+                for result in results
+            ]
         masked = [_masked(result, masking) for result in results]
         final_results, stale = apply_waivers(options.waivers, masked, self._contract, datetime.now(UTC).date())
         not_run = possible(judgeable_rules(self._contract, options)) - len(final_results)
@@ -389,6 +451,7 @@ class Run:
             stale=bool(stale),
             left=bool(ledger.left),
             interrupted=not is_complete,
+            is_gone=bool(gone_reason),
         )
         return Outcome(
             base_url=options.base_url,
@@ -404,9 +467,10 @@ class Run:
             not_run=not_run,
             created=sum(entry.identifier is not None for entry in ledger.entries),
             left=tuple(ledger.left),
+            harm=self.target.bystanders.harm,
             strict=options.strict,
             insecure=options.connection.insecure,
-            notes=tuple(printable(masking.text(note)) for note in (*remarks(exchanges), *_unanswered(exchanges))),
+            notes=tuple(printable(masking.text(note)) for note in self._remarks(exchanges)),
             stale=tuple(stale),
             interrupted=not is_complete,
             public_base_url=options.public_base_url,
@@ -414,12 +478,21 @@ class Run:
             masking=masking,
         )
 
+    def _remarks(self, exchanges: list[Exchange]) -> Iterator[str]:
+        yield from remarks(exchanges)
+        yield from _unanswered(exchanges)
+        if rate := self.target.availability.suggested_rate:
+            refused = self.target.availability.limit_count
+            yield f"{refused} requests were refused because there were too many; --rate {rate} would have avoided that"
+
     def _not_judged(self, results: list[Result], not_run: int, *, is_complete: bool) -> list[str]:
         reason = "deselected, or in need of writes" if is_complete else "the run was interrupted"
         left_out = [f"{not_run or 'some'} checks ({reason})"] if not_run or not is_complete else []
         options_off = ["rarer input (--explore 0)"] if not self._options.explore else []
         options_off += ["overlapping requests (--overlap 0)"] if not self._options.overlap else []
         notes = [note for visits in self.visits for note in visits.notes]
+        runs = sorted({run for visits in self.visits for evidence in visits.evidences for run in evidence.other_runs})
+        notes += [f"what another run ({run}) disturbs, which is at work in this account" for run in runs]
         return [*unjudged(results), *notes, *options_off, *left_out]
 
     @property

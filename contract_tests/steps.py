@@ -34,7 +34,7 @@ def _steps(rule: Rule, finding: Violation, exchanges: list[Exchange]) -> Iterato
     if request.operation == "read":  # what it shows comes from the latest write of its record
         updates = [step for step in earlier if step.request.operation == "update"]
         subject = next((write for write in updates[::-1] if write.request.identifier == request.identifier), exchange)
-    if subject.expects is Expect.OPEN:
+    if subject.expects in (Expect.OPEN, Expect.ORDINARY):
         other_exchanges = [step for step in earlier if step is not subject]
         selected |= {step.number: step for step in _usual(subject.request, other_exchanges)}
     if rule.decided_by == "state":

@@ -9,11 +9,19 @@ from http import HTTPStatus
 
 import contract_tests.overlap.rules
 import contract_tests.rules  # noqa: F401 - both register their rules
-from contract_tests.errors import BROKEN, FAILED, INTERRUPTED, UNDECIDED
+from contract_tests.errors import BROKEN, FAILED, INTERRUPTED, UNDECIDED, UNUSABLE
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import Exchange
 from contract_tests.masking import Masking
-from contract_tests.observation import DECISIONS, NotApplicable, Observation, Satisfied, Undecided, Violation
+from contract_tests.observation import (
+    DECISIONS,
+    OTHERS_WROTE,
+    NotApplicable,
+    Observation,
+    Satisfied,
+    Undecided,
+    Violation,
+)
 from contract_tests.open_points import observed_choices
 from contract_tests.shrinking import ShortestSteps
 from contract_tests.target.ledger import Entry
@@ -30,6 +38,8 @@ class Verdict(StrEnum):
     NOT_APPLICABLE = "not applicable"
 
 
+ONE_VISIT_ALONE = "it seemed broken in one visit, but not in another"
+CLEAN_VISITS = 3  # without what seemed broken in another
 VIOLATED = (Verdict.FAIL, Verdict.WARN)  # the verdicts on a rule that was found violated
 
 
@@ -79,6 +89,7 @@ class Outcome:
         created: how many records the run made.
         left: what it made and could not remove.
         not_judged: what the word does not cover.
+        harm: what a write hit elsewhere; then nothing more was written.
         notes: what every client runs into though no rule forbids it.
         stale: what is wrong with the waivers.
         public_base_url: what page links had to begin with, if not the base URL.
@@ -97,6 +108,7 @@ class Outcome:
     not_run: int
     created: int = 0
     left: tuple[Entry, ...] = ()
+    harm: str = ""
     strict: bool = False
     insecure: bool = False
     not_judged: tuple[str, ...] = ()
@@ -115,8 +127,9 @@ class Outcome:
 
     @property
     def verdict(self) -> str:
-        """The headline, and what it does not cover."""
-        return f"{self.headline}; not judged: {', '.join(self.not_judged)}" if self.not_judged else self.headline
+        """What was hit that is not the run's, the headline, and what it does not cover."""
+        headline = f"{self.harm}: {self.headline}" if self.harm else self.headline
+        return f"{headline}; not judged: {', '.join(self.not_judged)}" if self.not_judged else headline
 
     @property
     def server_errors(self) -> int:
@@ -155,6 +168,19 @@ def is_violated(rule: Rule, evidence: Evidence) -> bool:
     return any(isinstance(observation, Violation) for observation in observe(rule, evidence))
 
 
+def unsettled(results: Iterable[Result]) -> list[Rule]:
+    """The rules that another visit may decide, where nobody else writes or as a third; none once one has failed."""
+    result_list = list(results)
+    if any(result.verdict is Verdict.FAIL for result in result_list):
+        return []
+    undecided = (result for result in result_list if result.verdict is Verdict.INCONCLUSIVE)
+    return [
+        result.rule
+        for result in undecided
+        if result.rule.level != "advisory" and {OTHERS_WROTE.reason, ONE_VISIT_ALONE} & set(result.reasons)
+    ]
+
+
 def doubts(results: Iterable[Result], evidence: Evidence) -> dict[Rule, bool]:
     """The rules that several requests decide and that seem violated, each with whether only exploration shows it."""
     only_explored = {}
@@ -166,9 +192,10 @@ def doubts(results: Iterable[Result], evidence: Evidence) -> dict[Rule, bool]:
 
 
 def judge(rule: Rule, *visits: Evidence) -> Result:
-    """The verdict on a rule for the resource of one visit, or of two.
+    """The verdict on a rule for the resource of one visit, or of several.
 
-    A rule that several requests decide fails only if both visits show a violation.
+    A rule that several requests decide fails only if all visits show a violation. What one visit shows and three do not
+    was somebody else's doing, or passed.
     """
     by_visit = [observe(rule, evidence) for evidence in visits]
     pooled = [observation for observations in by_visit for observation in observations]
@@ -178,10 +205,11 @@ def judge(rule: Rule, *visits: Evidence) -> Result:
         if isinstance(observation, Satisfied | Violation)
     }
     findings = _distinct(observation for observation in pooled if isinstance(observation, Violation))
-    confirmed = (
-        all(any(isinstance(observation, Violation) for observation in observations) for observations in by_visit)
-        and len(by_visit) > 1
-    )
+    violated = [any(isinstance(observation, Violation) for observation in observations) for observations in by_visit]
+    clean = [
+        not is_violated_there and any(isinstance(observation, Satisfied) for observation in observations)
+        for is_violated_there, observations in zip(violated, by_visit, strict=True)
+    ]
     result = Result(
         rule,
         visits[0].resource.name,
@@ -190,10 +218,12 @@ def judge(rule: Rule, *visits: Evidence) -> Result:
         findings=findings,
         seconds=sum(exchange.seconds for exchange in exchanges.values()),
     )
-    if findings and (rule.decided_by != "state" or confirmed):
+    if sum(violated) == 1 and sum(clean) >= CLEAN_VISITS and rule.decided_by == "state":
+        return replace(result, findings=())
+    if findings and (rule.decided_by != "state" or (all(violated) and len(violated) > 1)):
         return replace(result, verdict=Verdict.WARN if rule.level == "advisory" else Verdict.FAIL)
     if findings:
-        reason = f"it seemed broken in one visit, {_other_visit_note(by_visit[1:])}"
+        reason = ONE_VISIT_ALONE if any(clean) else f"it seemed broken in one visit, {_other_visit_note(len(visits))}"
         return replace(result, verdict=Verdict.INCONCLUSIVE, reasons=(reason,))
     if result.witnesses:
         return result
@@ -208,11 +238,8 @@ def judge(rule: Rule, *visits: Evidence) -> Result:
     )
 
 
-def _other_visit_note(other_visits: list[list[Observation]]) -> str:
-    if not other_visits:
-        return "and there was no other"
-    is_satisfied = any(isinstance(observation, Satisfied) for observation in other_visits[0])
-    return "but not in another" if is_satisfied else "and another could not tell"
+def _other_visit_note(visits: int) -> str:
+    return "and another could not tell" if visits > 1 else "and there was no other"
 
 
 def _distinct(findings: Iterable[Violation]) -> tuple[Violation, ...]:
@@ -234,15 +261,18 @@ def overall(  # noqa: PLR0913 - each of these affects the one word
     stale: bool = False,
     left: bool = False,
     interrupted: bool = False,
+    is_gone: bool = False,
 ) -> tuple[str, int]:
     word, status = _word(list(results), partial=partial, strict=strict)
-    if interrupted:
+    if is_gone and status != FAILED:
+        word, status = "the server is gone: no claim", UNUSABLE
+    elif interrupted:
         word, status = "interrupted: no claim", INTERRUPTED
     elif stale and status != FAILED:
         word, status = "a waiver is stale", FAILED
     if not left:
         return word, status
-    return f"{word}, with records left behind", status if status == FAILED else BROKEN
+    return f"{word}, with records left behind", status if status in (FAILED, UNUSABLE) else BROKEN
 
 
 def _word(results: list[Result], *, partial: bool, strict: bool) -> tuple[str, int]:

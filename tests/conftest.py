@@ -10,6 +10,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from clock import SimulatedClock
 from redis_server import RedisServer
 from shell import installed
 from wire import Client, over_network
@@ -57,7 +58,14 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 
 @pytest.fixture
-def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+def simulated_clock() -> Iterator[SimulatedClock]:
+    """A clock by which waits take no time."""
+    with SimulatedClock().running() as clock:
+        yield clock
+
+
+@pytest.fixture
+def no_pauses(simulated_clock: SimulatedClock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "PAUSES", (0.0,))
     monkeypatch.setattr(waiting, "SETTLING", 0.0)
     monkeypatch.setattr("contract_tests.target.target.PAUSE", 0.0)

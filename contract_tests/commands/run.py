@@ -1,5 +1,6 @@
 """The command `contract-tests run`: progress, interrupts, reports, and `--watch`."""
 
+import math
 import os
 import secrets
 import select
@@ -22,7 +23,7 @@ from contract_tests.commands import compare
 from contract_tests.errors import BROKEN, FAILED, UNDECIDED, InterruptedRunError, StoppedError, UsageError
 from contract_tests.output import complain, runs_in_github, say, without_workflow_commands
 from contract_tests.reports import ci, results, terminal
-from contract_tests.run import RATE_LIMITED, Options, Progress, options_of, run
+from contract_tests.run import WAITING, Options, Progress, options_of, run
 from contract_tests.survey.visit import CLEANING_UP
 from contract_tests.target.ledger import Ledger, digest_of
 from contract_tests.verdicts import Outcome
@@ -32,6 +33,7 @@ from link_management_contract import Contract
 PROGRAM = "link-management-contract"
 BETWEEN_LINES, BETWEEN_UPDATES = 10, 0.5  # seconds between two lines of progress without a terminal, and on one
 MAX_RECORDS_NAMED = 3  # records left behind
+REQUESTS_OF_A_REMOVAL = 1.5  # some records are read first
 IGNORED = 2  # the interrupt to ignore: a second one comes from impatience, and clean-up takes a moment
 BETWEEN_LOOKS, STARTING = 0.3, 0.3  # seconds between looks at a watched server, and until one that listens is ready
 
@@ -99,15 +101,17 @@ class ProgressDisplay:
         self._failed: set[str] = set()
         self._status = self._console.status("")
         self._started = time.monotonic()
-        self._line = "beginning"
+        self._line, self._requests = "beginning", 0
         self._end_event = Event()
         self.ledger = Ledger()
+        self.interrupted: Callable[[], bool] = lambda: False
 
     def __call__(self, chapter: str, requests: int) -> None:
         """Note the current chapter and the number of requests so far."""
-        self._line = f"{chapter}  ·  {requests} requests"
-        if RATE_LIMITED in chapter and not self._console.is_terminal:
-            complain(self._line)
+        self._line, self._requests = f"{chapter}  ·  {requests} requests", requests
+        is_urgent = WAITING in chapter or (CLEANING_UP in chapter and self.interrupted())
+        if is_urgent and not self._console.is_terminal:
+            complain(self._line + self._clean_up_left)
 
     def certain(self, outcome: Outcome) -> None:
         """Show the failures that are new, and keep all of them in `results.json` in case the run does not end well."""
@@ -135,9 +139,17 @@ class ProgressDisplay:
         """Show again and again how far the run is, and of its clean-up how much is left to do."""
         is_terminal = self._console.is_terminal
         while not self._end_event.wait(BETWEEN_UPDATES if is_terminal else BETWEEN_LINES):
-            left = f"  ·  {len(self.ledger.left)} records to remove" if CLEANING_UP in self._line else ""
-            line = f"{self._line}  ·  {time.monotonic() - self._started:.0f} s{left}"
+            line = f"{self._line}  ·  {time.monotonic() - self._started:.0f} s{self._clean_up_left}"
             (self._status.update if is_terminal else complain)(line)
+
+    @property
+    def _clean_up_left(self) -> str:
+        """How many records clean-up has left to remove, and for how long at the pace so far; empty before clean-up."""
+        if CLEANING_UP not in self._line:
+            return ""
+        records, seconds = len(self.ledger.left), time.monotonic() - self._started
+        expected = REQUESTS_OF_A_REMOVAL * records * seconds / max(self._requests, 1)
+        return f"  ·  {records} records to remove, in about {math.ceil(expected)} s"
 
 
 class Interrupts:
@@ -187,7 +199,7 @@ def carry_out(
         Ledger(path, checked.base_url, account, token) as ledger,
     ):
         if display:
-            display.ledger = ledger
+            display.ledger, display.interrupted = ledger, interrupted
         try:
             return run(contract, checked, ledger, progress, interrupted, display.certain if display else None)
         finally:

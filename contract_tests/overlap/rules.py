@@ -18,7 +18,6 @@ from contract_tests.observation import (
     Satisfied,
     Violation,
     rule,
-    status_text,
 )
 
 RATE_LIMIT_STATUSES = (429, 503)  # how a server may refuse a burst
@@ -221,7 +220,7 @@ def fails(overlapping: Round) -> Contradiction:
     failed = [exchange for exchange in overlapping.exchanges if exchange.status and is_server_failure(exchange.status)]
     if not failed:
         return None
-    counts = Counter((status_text(exchange), exchange.request.operation) for exchange in failed)
+    counts = Counter((exchange.status_text, exchange.request.operation) for exchange in failed)
     received = ", ".join(f"{status} to {count} {operation}s" for (status, operation), count in counts.most_common())
     return f"an answer to each of {len(overlapping.exchanges)} requests, or a refusal as too many", received
 

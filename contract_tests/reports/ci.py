@@ -127,7 +127,7 @@ def explain(result: Result) -> str:
         rows += [("required", result["statement"]), ("source", source_of(result))]
     for finding in result["findings"][:2]:
         rows += [*rows_of(finding), *_ways_to(finding)]
-    if result["findings"]:
+    if result["findings"] and "no_script" not in result["findings"][0]:
         rows.append(("script", file_of(result["rule"])))
     return "\n".join([*(f"{name}: {text}" for name, text in rows), *result["reasons"]])
 
@@ -186,7 +186,7 @@ def _failure(group: CauseGroup) -> list[str]:
         *(f"- {name}: {_markdown(text)}" for name, text in rows_of(finding)),
         *([f"- follows: {follows}"] if follows else []),
         *(["- repeat:", "", "  ```sh", f"  {finding['repeat']}", "  ```"] if finding["repeat"] else []),
-        f"- script: `{file_of(result['rule'])}`",
+        *([] if "no_script" in finding else [f"- script: `{file_of(result['rule'])}`"]),
         *([f"- trace: `{finding['trace']}`"] if "trace" in finding else []),
     ]
 

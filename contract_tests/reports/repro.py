@@ -86,7 +86,9 @@ def script(  # noqa: PLR0913, PLR0917 - what was found, where, and how to show i
 
 
 def scripts(contract: Contract, outcome: Outcome) -> dict[str, str]:
-    return {file_of(result.rule.id): script_of(contract, outcome, result).text for result in outcome.failing}
+    """The scripts that show failures again, but for those that may hit what others have."""
+    repeatable = (result for result in outcome.failing if result.findings[0].is_repeatable)
+    return {file_of(result.rule.id): script_of(contract, outcome, result).text for result in repeatable}
 
 
 def script_of(contract: Contract, outcome: Outcome, result: Result) -> Script:

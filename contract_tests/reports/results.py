@@ -97,7 +97,8 @@ def _result(outcome: Outcome, result: Result) -> dict[str, Any]:
 def _finding(outcome: Outcome, rule: Rule, finding: Violation) -> dict[str, Any]:
     request = finding.exchange.request
     shows_alone = rule.decided_by == "exchange" or finding.at.startswith(("/meta", "/links"))
-    repeat = curl(outcome.base_url, request) if shows_alone and _stands_alone(request, outcome.exchanges) else ""
+    is_shown_again = finding.is_repeatable and shows_alone and _stands_alone(request, outcome.exchanges)
+    repeat = curl(outcome.base_url, request) if is_shown_again else ""
     return {
         "expected": finding.expected,
         "received": finding.received,
@@ -105,6 +106,7 @@ def _finding(outcome: Outcome, rule: Rule, finding: Violation) -> dict[str, Any]
         "identity": request.identity,
         "exchange": finding.exchange.number,
         "repeat": repeat if repeat.isprintable() else "",  # else it would not be what was sent
+        **({} if finding.is_repeatable else {"no_script": True}),
         **({"trace": finding.exchange.trace} if finding.exchange.trace else {}),
         **({"timeline": list(finding.timeline)} if finding.timeline else {}),
     } | excerpt(finding, outcome.exchanges, outcome.masking)

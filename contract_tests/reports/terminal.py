@@ -113,7 +113,8 @@ def _show_group(group: CauseGroup, console: Console, folder: Path | None) -> Non
     waived = [("waived", first["waived"])] if first["waived"] else []
     rows = [("required", first["statement"]), ("source", source_of(first)), *waived, *rows_of(finding)]
     _show_rows(rows, console)
-    lines = [("repeat", finding["repeat"]), ("script", folder and str(folder / file_of(group.rule)))]
+    script = folder and "no_script" not in finding and str(folder / file_of(group.rule))
+    lines = [("repeat", finding["repeat"]), ("script", script)]
     for name, text in [*lines, ("trace", finding.get("trace"))]:
         if text:
             console.print(Text(f"  {name:8}  {text}"), soft_wrap=True)  # on one line, so that it can be pasted

@@ -19,10 +19,10 @@ from contract_tests.observation import (
     Violation,
     decide,
     rule,
-    status_text,
     steady,
 )
 from contract_tests.rules.operations import own_requests
+from contract_tests.target.identities import IDENTITIES
 from link_management_contract import Resource
 
 SEPARATION = "separation of accounts"
@@ -41,7 +41,7 @@ def bearer_key_is_accepted(evidence: Evidence) -> Observations:
         yield Satisfied(let_in[0])
     for exchange in requests:
         if not let_in and exchange.status in (401, 403):
-            yield Violation(exchange, "to be let in", status_text(exchange))
+            yield Violation(exchange, "to be let in", exchange.status_text)
 
 
 def shown_nothing(attempts: Attempts, evidence: Evidence) -> Observations:
@@ -50,7 +50,7 @@ def shown_nothing(attempts: Attempts, evidence: Evidence) -> Observations:
     for attempt in attempts:
         exchange = attempt.exchange
         if exchange.status is None and not any(request.succeeded for request in own_requests(evidence)):
-            yield Undecided(status_text(exchange))
+            yield Undecided(exchange.status_text)
             continue
         rows = exchange.page.rows if exchange.page else (exchange.record,) if exchange.record else ()
         if rows and not belongs:
@@ -59,7 +59,10 @@ def shown_nothing(attempts: Attempts, evidence: Evidence) -> Observations:
         matches = [row for row in rows if belongs.get(_key(row, evidence.resource), False) or attempt.identity != OTHER]
         shown_count = sum(_key(row, evidence.resource) in belongs for row in matches)
         received = f"status {exchange.status} and {shown_count or 'some'} of its records, to {attempt.identity}"
-        holds = not shown_count and not _holds_marker(attempt, evidence)
+        totals = {page.total for page in evidence.pages() if page.total}
+        total = exchange.page.total if exchange.page and not exchange.page.rows else None
+        is_counted = attempt.identity != OTHER and total in totals
+        holds = not shown_count and not is_counted and not _holds_marker(attempt, evidence)
         yield decide(exchange, holds, "none of the account's records", received)
 
 
@@ -160,8 +163,26 @@ def _record_remains(attempt: AccessAttempt, evidence: Evidence) -> Observation:
 @rule("accounts.strangers-delete-nothing", "delete", removed_nothing, needs=ACCESS)
 def unauthorized_clients(evidence: Evidence, operation: str, judge: JudgeOfAttempts) -> Observations:
     """Attempts of unauthorized clients, and what the account sees afterwards."""
-    attempts = _attempts_at(evidence, operation)
-    return judge([attempt for attempt in attempts if attempt.identity != OTHER], evidence)
+    strangers = [name for name, identity in IDENTITIES.items() if name != OTHER and not identity.holds_key]
+    return judge([attempt for attempt in _attempts_at(evidence, operation) if attempt.identity in strangers], evidence)
+
+
+@rule("accounts.strangers-are-refused", needs=ACCESS)
+def strangers_are_refused(evidence: Evidence) -> Observations:
+    """Lists of unauthorized clients that were answered with a list, though one without records."""
+    for attempt in _attempts_at(evidence, "list"):
+        identity, exchange = IDENTITIES[attempt.identity], attempt.exchange
+        if attempt.identity != OTHER and not identity.holds_key and exchange.status is not None:
+            is_empty_list = exchange.page is not None and not exchange.page.rows
+            received = f"{exchange.status_text} and an empty list, to {attempt.identity}"
+            yield decide(exchange, not is_empty_list, "a refusal", received)
+
+
+@rule("accounts.key-opens-nothing-elsewhere", needs=ACCESS)
+def key_opens_nothing_elsewhere(evidence: Evidence) -> Observations:
+    """Lists and reads with the account's own key, sent in other ways than as a bearer token."""
+    attempts = [*_attempts_at(evidence, "list"), *_attempts_at(evidence, "read")]
+    return shown_nothing([attempt for attempt in attempts if IDENTITIES[attempt.identity].holds_key], evidence)
 
 
 @rule("accounts.other-account-sees-no-list", "list", shown_nothing, needs=ACCESS)

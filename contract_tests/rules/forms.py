@@ -28,12 +28,12 @@ from contract_tests.observation import (
     from_first_difference,
     rule,
     same_beginning,
-    status_text,
     title_of,
 )
 from contract_tests.rules.operations import accepted
 from link_management_contract import Resource
 
+MAX_SHORT = 200  # characters; what becomes of longer texts is open
 OMITTING = frozenset({Chapter.OMITTING})
 Stored = tuple[Mapping[str, str], Record, Exchange]  # a form that was accepted, the record shown afterwards, and where
 
@@ -92,7 +92,7 @@ def _combination_refused(evidence: Evidence, operation: str) -> Observations:
             served = all(isinstance(accepted(step), Satisfied) for step in (*split.single_field, split.required_only))
             if served and split.all_fields.is_refusal:
                 yield Violation(
-                    split.all_fields, "a success, as with each of these fields alone", status_text(split.all_fields)
+                    split.all_fields, "a success, as with each of these fields alone", split.all_fields.status_text
                 )
 
 
@@ -122,6 +122,20 @@ def files_are_accepted(evidence: Evidence) -> Observations:
     for exchange in evidence.of("create", "update"):
         if any(isinstance(value, tuple) for value in (exchange.request.form or {}).values()):
             yield accepted(exchange)
+
+
+@rule("forms.ordinary-input-does-not-fail", needs=NEEDS_UPDATES)
+def ordinary_input_does_not_fail(evidence: Evidence) -> Observations:
+    """Writes with ordinary names, texts and files, of operations that do not fail anyway; refusing them is a choice."""
+    works = {exchange.request.operation for exchange in evidence.of("create", "update") if not exchange.failed}
+    for exchange in evidence.of("create", "update", expects=Expect.ORDINARY):
+        if exchange.failed and exchange.request.operation not in works:
+            yield Undecided(f"each {exchange.request.operation} fails")
+        elif exchange.failed and (exchange.status is None or len(exchange.attempts) < TRIES - 1):
+            yield Undecided(f"the answer was {exchange.status_text}, once")
+        else:
+            received = f"{exchange.status_text} on each of {TRIES} tries"
+            yield decide(exchange, not exchange.failed, "any answer but a failure", received)
 
 
 @rule("forms.types-are-accepted", needs=NEEDS_CREATES)
@@ -171,14 +185,15 @@ def _in_chunks(exchange: Exchange, observation: Observation) -> Observation:
     if exchange.status in (HTTPStatus.LENGTH_REQUIRED, HTTPStatus.NOT_IMPLEMENTED):
         return Satisfied(exchange)
     if exchange.failed and not exchange.timed_out and len(exchange.attempts) == TRIES - 1:
-        return Violation(exchange, "a success", status_text(exchange))
+        return Violation(exchange, "a success", exchange.status_text)
     return observation
 
 
 def _is_renamed(change: Change, resource: Resource) -> bool:
     """Whether an update gave a record another name or host, and a read shows it."""
     label = change.form.get(resource.label, "")
-    return change.exchange.succeeded and begins((change.record or {}).get(resource.label), label)
+    is_renamed = not begins(change.before.get(resource.label), label)
+    return change.exchange.succeeded and is_renamed and begins((change.record or {}).get(resource.label), label)
 
 
 @rule("forms.name-comes-back", "name", needs=NEEDS_UPDATES)
@@ -189,7 +204,9 @@ def comes_back(evidence: Evidence, field: str) -> Observations:
     """What was written and is shown; what becomes of a value outside the documented ones is open."""
     documented = evidence.resource.fields[field].values if field in evidence.resource.fields else ()
     for form, record, exchange in _stored(evidence):
-        if form.get(field) and isinstance(record.get(field), str) and (not documented or form[field] in documented):
+        is_within_limit = len(form.get(field, "")) <= MAX_SHORT
+        is_judged = is_within_limit and (not documented or form.get(field) in documented)
+        if form.get(field) and isinstance(record.get(field), str) and is_judged:
             expected, received = from_first_difference(form[field], record[field])
             holds, at = is_same_value(field, record[field], form[field]), field_pointer(exchange, record, field)
             title = title_of(exchange, record, field)

@@ -1,18 +1,19 @@
 """Rules about what creates, updates and deletes do, and what they leave alone."""
 
 from collections.abc import Iterable
+from itertools import zip_longest
 
 from contract_tests.comparing import holds_text, is_same_value
 from contract_tests.evidence import Change, ChangePeriod, Creation, Evidence, Record
 from contract_tests.exchange import REJECTED, Exchange
 from contract_tests.observation import (
-    NEEDS_CONTROL,
     NEEDS_CREATES,
     NEEDS_DELETES,
     NEEDS_PAGES,
     NEEDS_UPDATES,
     OTHERS_WROTE,
     Chapter,
+    NotApplicable,
     Observation,
     Observations,
     Satisfied,
@@ -22,9 +23,7 @@ from contract_tests.observation import (
     expect,
     expect_field,
     format_value,
-    others_wrote,
     rule,
-    status_text,
     steady,
 )
 from link_management_contract import Resource
@@ -44,9 +43,9 @@ def created_record_is_read(evidence: Evidence) -> Observations:
             continue
         missing = evidence.is_missing(creation.identifier)
         if read.succeeded or read.status in REJECTED | {410} or (missing and not read.failed):
-            yield Violation(read, f"the record {creation.identifier}", status_text(read))
+            yield Violation(read, f"the record {creation.identifier}", read.status_text)
         else:
-            yield Undecided(f"the read: {status_text(read)}")
+            yield Undecided(f"the read: {read.status_text}")
     for read in evidence.of("read"):
         if read.record is not None and read.request.identifier in evidence.created_ids:
             yield expect(read, "/data/id", read.request.identifier)
@@ -90,7 +89,7 @@ def update_changes_what_it_names(evidence: Evidence) -> Observations:
         if not change.exchange.succeeded or read is None:
             continue
         if record is None:
-            yield Undecided(f"the read after the update: {status_text(read)}")
+            yield Undecided(f"the read after the update: {read.status_text}")
             continue
         for name, text in change.form.items():
             if name not in evidence.resource.record_schema or name not in record or name == "is_enabled" or not text:
@@ -103,6 +102,50 @@ def update_changes_what_it_names(evidence: Evidence) -> Observations:
         if "email" in change.form and before.get("type") == "email" and isinstance(address, str):
             expected, at = f"settings.email: {format_value(change.form['email'])}", "/data/settings/email"
             yield decide(read, settings != before.get("settings"), expected, "the one before", at)
+
+
+@rule("lifecycle.update-takes-present-values", needs=NEEDS_PAGES | NEEDS_UPDATES)
+def update_takes_present_values(evidence: Evidence) -> Observations:
+    """Updates with the very values that the record has; a refusal counts if other values are taken right afterwards."""
+    repeats_values = False
+    for change, following in zip_longest(evidence.changes, evidence.changes[1:]):
+        exchange = change.exchange
+        if not change.form or any(change.before.get(name) != text for name, text in change.form.items()):
+            continue
+        repeats_values = True
+        has_same_fields = following is not None and following.form.keys() == change.form.keys()
+        if exchange.is_refusal and has_same_fields and following and following.exchange.succeeded:
+            yield Violation(exchange, "a success, as for another value", exchange.status_text)
+        else:
+            yield Satisfied(exchange) if exchange.succeeded else Undecided(exchange.status_text)
+    if evidence.changes and not repeats_values:
+        yield NotApplicable("no record shows its name or host as it was written")
+
+
+@rule("lifecycle.refused-update-changes-nothing", needs=NEEDS_PAGES | NEEDS_UPDATES)
+def refused_update_changes_nothing(evidence: Evidence) -> Observations:
+    """Updates that were refused, and what a read shows afterwards of what they named."""
+    refused_updates = [change for change in evidence.changes if change.exchange.is_refusal]
+    for change in refused_updates:
+        if change.read and change.record:
+            for name, text in change.form.items():
+                before, now = change.before.get(name), change.record.get(name)
+                if name in change.record and not is_same_value(name, before, text):
+                    is_kept = now == before or not is_same_value(name, now, text)
+                    received = f"{name}: {format_value(now)}, after {change.exchange.status_text}"
+                    yield decide(change.read, is_kept, f"{name}: {format_value(before)}", received, f"/data/{name}")
+    if not refused_updates:
+        yield NotApplicable("no update was refused")
+
+
+@rule("lifecycle.update-leaves-what-only-the-server-sets", needs=NEEDS_PAGES | NEEDS_UPDATES)
+def update_leaves_what_only_the_server_sets(evidence: Evidence) -> Observations:
+    """The colour of splash pages and the scheme of domains; they may follow from the name or the host."""
+    for change in evidence.changes:
+        if change.read and change.record and change.exchange.succeeded and evidence.label not in change.form:
+            for name in ("color", "scheme"):
+                if name in change.record and name in change.before:
+                    yield expect_field(change.read, change.record, name, change.before[name], reason="as before")
 
 
 @rule("lifecycle.update-leaves-other-fields", needs=NEEDS_PAGES | NEEDS_UPDATES)
@@ -131,11 +174,9 @@ def _settings_remain(evidence: Evidence, change: Change, read: Exchange, record:
 
 
 def _untouched(resource: Resource, form: Iterable[str]) -> list[str]:
-    """The readable fields that an update with this form leaves alone; any update may change the colour."""
+    """The readable fields that an update with this form leaves alone, but for those that only the server sets."""
     fields = set(form)
-    left = set(resource.record_schema) - fields - {"id", "datetime", "last_datetime", "is_enabled", "color"}
-    if "host" in fields:
-        left -= {"scheme"}
+    left = set(resource.record_schema) - fields - {"id", "datetime", "last_datetime", "is_enabled", "color", "scheme"}
     if fields - {"name", "is_enabled"} and resource.types:
         left -= {"settings"}
     return sorted(left)
@@ -152,7 +193,7 @@ def update_keeps_datetime(evidence: Evidence) -> Observations:
 def deleted_record_is_not_read(evidence: Evidence) -> Observations:
     for removal in evidence.removals:
         if removal.read is not None and removal.exchange.succeeded:
-            received = f"{status_text(removal.read)} and a record"
+            received = f"{removal.read.status_text} and a record"
             yield decide(removal.read, not removal.read.shows(evidence.resource), "no record", received)
 
 
@@ -202,43 +243,44 @@ def reads_change_nothing(evidence: Evidence) -> Observations:
             )
 
 
-@rule("lifecycle.create-leaves-other-records", "create", needs=NEEDS_PAGES | NEEDS_CREATES | NEEDS_CONTROL)
-@rule("lifecycle.update-leaves-other-records", "update", needs=NEEDS_PAGES | NEEDS_UPDATES | NEEDS_CONTROL)
-@rule("lifecycle.delete-leaves-other-records", "delete", needs=NEEDS_UPDATES | NEEDS_DELETES | NEEDS_CONTROL)
+@rule("lifecycle.create-leaves-other-records", "create", needs=NEEDS_PAGES | NEEDS_CREATES)
+@rule("lifecycle.update-leaves-other-records", "update", needs=NEEDS_PAGES | NEEDS_UPDATES)
+@rule("lifecycle.delete-leaves-other-records", "delete", needs=NEEDS_UPDATES | NEEDS_DELETES)
 def leaves_other_records(evidence: Evidence, event: str) -> Observations:
-    """All records listed before and after creates, updates or deletes."""
-    undisturbed, created = _undisturbed(evidence), evidence.created_ids
+    """All records listed before and after creates, updates or deletes.
+
+    What happens to others' records is the run's doing only if they then show what the run has written; whatever else
+    happens to them, somebody else may have done. The run's own records are its witnesses.
+    """
+    created = evidence.created_ids
     for period in evidence.change_periods:
         exchange = period.after.exchange
         if period.event != event or exchange is None:
             continue
         if period.created or period.removed or period.changed or event == "create":
-            yield from _none_lost(period, exchange, created, undisturbed=undisturbed and _could_lose(evidence))
+            yield from _none_lost(period, exchange, created)
             for identifier, before in period.before.by_id.items():
                 now = period.after.by_id.get(identifier)
                 if now is not None and identifier not in period.changed | period.removed:
-                    observation = _compare(exchange, evidence.resource, before, now, verbatim=identifier in created)
-                    yield (
-                        observation
-                        if identifier in created or undisturbed or isinstance(observation, Satisfied)
-                        else OTHERS_WROTE
-                    )
+                    belongs = identifier in created
+                    observation = _compare(exchange, evidence.resource, before, now, verbatim=belongs)
+                    is_attributed = belongs or _shows_new_marker(evidence, before, now)
+                    yield observation if is_attributed or isinstance(observation, Satisfied) else OTHERS_WROTE
         if event == "update":
             doubles = _doubles(evidence, period)
             yield decide(exchange, not doubles, "no further record", f"{doubles} more")
 
 
-def _could_lose(evidence: Evidence) -> bool:
-    """Whether others' records were there while the run only read, so that somebody who removes them would be seen."""
-    return all(any(not evidence.is_run_record(row) for row in before.rows) for before, _ in evidence.controls)
+def _shows_new_marker(evidence: Evidence, before: Record, now: Record) -> bool:
+    """Whether a record shows a name or host of the run that it did not show before."""
+    labels = [record.get(evidence.label) for record in (before, now)]
+    return not evidence.is_marked(labels[0]) and evidence.is_marked(labels[1])
 
 
-def _none_lost(period: ChangePeriod, exchange: Exchange, created: set[int], *, undisturbed: bool) -> Observations:
+def _none_lost(period: ChangePeriod, exchange: Exchange, created: set[int]) -> Observations:
     if period.disappeared and period.after.complete:
         if lost := sorted(period.disappeared & created):
             yield Violation(exchange, f"the record {lost[0]}, as before", "it is gone")
-        elif undisturbed:
-            yield Violation(exchange, "every other record", f"{len(period.disappeared)} are gone")
         else:
             yield OTHERS_WROTE
 
@@ -249,21 +291,6 @@ def _doubles(evidence: Evidence, period: ChangePeriod) -> int:
     unknown = {str((create.request.form or {}).get(evidence.label)) for create in creates if create.made_id is None}
     labels = [period.after.by_id[identifier].get(evidence.label) for identifier in period.appeared]
     return sum(evidence.is_marked(label) and str(label) not in unknown for label in labels)
-
-
-def _undisturbed(evidence: Evidence) -> bool:
-    """Whether nobody else seems to have written during the visit, nor while the run only read at its end."""
-    scans, periods = evidence.paging_scans, evidence.change_periods
-    if any(period.appeared for period in periods) or not all(scan.is_stable for scan in scans):
-        return False
-    if others_wrote(evidence):
-        return False
-    pairs = (
-        (before, scan.after.by_id[identifier]) for scan in scans for identifier, before in scan.before.by_id.items()
-    )
-    return not any(
-        _is_edited(evidence.resource, before, now) for before, now in pairs if not evidence.is_run_record(now)
-    )
 
 
 def _is_edited(resource: Resource, before: Record, now: Record) -> bool:
@@ -278,3 +305,19 @@ def _compare(exchange: Exchange, resource: Resource, before: Record, now: Record
     title = f"{name} of record {before.get('id')}"
     expected = f"{title}: {format_value(before.get(name), verbatim=verbatim)}, as before"
     return Violation(exchange, expected, f"{title}: {format_value(now.get(name), verbatim=verbatim)}")
+
+
+@rule("lifecycle.update-leaves-same-ids", "update", needs=NEEDS_PAGES | NEEDS_UPDATES)
+@rule("lifecycle.delete-leaves-same-ids", "delete", needs=NEEDS_PAGES | NEEDS_DELETES)
+def write_leaves_same_ids(evidence: Evidence, operation: str) -> Observations:
+    """Records that have the id of a write in another resource or account; a finding is never tried again."""
+    checks = [check for check in evidence.same_id_checks if check.write.request.operation == operation]
+    own_checks = [check for check in checks if check.write.request.resource == evidence.resource.name]
+    for check in own_checks:
+        if check.is_hit:
+            record = f"{check.collection[0]} {check.write.request.identifier}"
+            yield Violation(check.after, f"{record} as before", check.sentence, is_repeatable=False)
+        else:
+            yield Satisfied(check.after)
+    if not own_checks:
+        yield NotApplicable("no id that the run wrote to is in use elsewhere")

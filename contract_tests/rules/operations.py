@@ -10,6 +10,7 @@ from contract_tests.observation import (
     NEEDS_DELETES,
     NEEDS_PAGES,
     NEEDS_UPDATES,
+    OTHERS_WROTE,
     NotApplicable,
     Observation,
     Observations,
@@ -18,7 +19,6 @@ from contract_tests.observation import (
     Violation,
     decide,
     rule,
-    status_text,
 )
 
 MIN_FAILING_RECORDS = 3  # records on which an operation fails each time are no temporary trouble
@@ -32,10 +32,10 @@ def accepted(exchange: Exchange) -> Observation:
             return Undecided("the answer is a success in status and holds errors")
         return Satisfied(exchange)
     if status in REJECTED:
-        return Violation(exchange, "a success; the request is documented", status_text(exchange))
+        return Violation(exchange, "a success; the request is documented", exchange.status_text)
     if status is not None and exchange.failed and len(exchange.attempts) >= TRIES - 1:
-        return Violation(exchange, "a success", f"{status_text(exchange)} on each of {TRIES} tries")
-    return Undecided(f"{status_text(exchange)}, which may be about this account or its surroundings")
+        return Violation(exchange, "a success", f"{exchange.status_text} on each of {TRIES} tries")
+    return Undecided(f"{exchange.status_text}, which may be about this account or its surroundings")
 
 
 def own_requests(evidence: Evidence) -> list[Exchange]:
@@ -44,7 +44,20 @@ def own_requests(evidence: Evidence) -> list[Exchange]:
 
 @rule("operations.list-answers", needs=NEEDS_PAGES)
 def list_answers(evidence: Evidence) -> Observations:
-    return map(accepted, evidence.of("list"))
+    """Lists, but for those of a page that may have gone with a record of somebody else."""
+    for exchange in evidence.of("list"):
+        yield accepted(exchange) if exchange.succeeded or _is_page_there(evidence, exchange) else OTHERS_WROTE
+
+
+def _is_page_there(evidence: Evidence, exchange: Exchange) -> bool:
+    """Whether the totals before and after a list that was refused say that there is such a page."""
+    query = exchange.request.params
+    number, size = query.get("page", "1"), query.get("results_per_page", str(evidence.resource.default_page_size))
+    records = (int(number) - 1) * int(size) if number.isdecimal() and size.isdecimal() else 0
+    totals = [(page.exchange.number, page.total) for page in evidence.pages() if page.total is not None]
+    before = [total for place, total in totals if place < exchange.number][-1:]
+    after = [total for place, total in totals if place > exchange.number][:1]
+    return all(total > records for total in before + after) or number == "1"
 
 
 @rule("operations.read-answers", needs=NEEDS_PAGES | NEEDS_UPDATES)
@@ -53,6 +66,19 @@ def read_answers(evidence: Evidence) -> Observations:
     listed_ids = {id_of(row) for page in evidence.pages() for row in page.rows}
     reads = evidence.of("read")
     return (accepted(exchange) for exchange in reads if exchange.request.identifier in listed_ids)
+
+
+@rule("operations.read-shows-its-resource", needs=NEEDS_UPDATES)
+def read_shows_its_resource(evidence: Evidence) -> Observations:
+    """Reads under ids of the run's records of another resource."""
+    name = evidence.resource.name
+    reads = (check for check in evidence.same_id_checks if check.write.request.operation == "read")
+    checks = [check for check in reads if check.collection[0] == name]
+    for check in checks:
+        words = f"no record, or one of {name}", "the run's record of another resource"
+        yield Violation(check.after, *words, is_repeatable=False) if check.is_hit else Satisfied(check.after)
+    if not checks:
+        yield NotApplicable("the run wrote to no other resource")
 
 
 @rule("operations.create-answers", needs=NEEDS_CREATES)
@@ -112,8 +138,8 @@ def _is_the_page(evidence: Evidence, creation: Creation, read: Exchange) -> Obse
         clear = clear or (evidence.is_missing(creation.identifier) and not read.failed)
         shows = bool(marker) and marker.encode() in read.body.lower()
         if not clear:
-            return Undecided(f"the read of the new record: {status_text(read)}")
-        return decide(read, shows, f"the splash page that {evidence.resource.create_path} made", status_text(read))
+            return Undecided(f"the read of the new record: {read.status_text}")
+        return decide(read, shows, f"the splash page that {evidence.resource.create_path} made", read.status_text)
     if isinstance(read.record.get("name"), str) and creation.identifier in creation.before:
         return Violation(read, "a new splash page", "one that was there before")
     return Satisfied(read) if marker else Undecided("the create had no marker")

@@ -12,7 +12,10 @@ from contract_tests.observation import (
     NEEDS_CREATES,
     NEEDS_DELETES,
     NEEDS_PAGES,
+    NEEDS_UPDATES,
     OTHERS_WROTE,
+    Chapter,
+    Matcher,
     NotApplicable,
     Observation,
     Observations,
@@ -27,6 +30,7 @@ from contract_tests.observation import (
 from link_management_contract import Resource
 
 NEEDS_LISTINGS = NEEDS_PAGES | NEEDS_CREATES
+NEEDS_EMPTY_LISTS = NEEDS_PAGES | NEEDS_UPDATES | {Chapter.ACCESS}  # those of another account
 LINKS = ("first", "last", "self", "next", "prev")
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -356,6 +360,42 @@ def link_is_null(evidence: Evidence, name: str, at_the_end: Callable[[Page], boo
     for page in _existing(evidence):
         if at_the_end(page) and name in page.links:
             yield expect(page.exchange, f"/links/{name}", None)
+
+
+@rule("pagination.empty-list-is-page-1", needs=NEEDS_EMPTY_LISTS)
+def empty_list_is_page_1(evidence: Evidence) -> Observations:
+    """The first page of a list without records: its number, and links to pages that are not there."""
+    pages = list(_empty(evidence))
+    for page in pages:
+        yield expect(page.exchange, "/meta/page", 1)
+        yield from (expect(page.exchange, f"/links/{name}", None) for name in ("next", "prev") if name in page.links)
+        yield from _names_one_of(page, "self", {1})
+    if not pages:
+        yield NotApplicable("no list was empty")
+
+
+@rule("pagination.empty-list-has-one-page-at-most", needs=NEEDS_EMPTY_LISTS)
+def empty_list_has_one_page_at_most(evidence: Evidence) -> Observations:
+    """The number of pages of a list without records, and where its first and last links lead."""
+    pages = list(_empty(evidence))
+    for page in pages:
+        count = Matcher("0 or 1", lambda value: value in (0, 1))
+        yield expect(page.exchange, "/meta/total_pages", count)
+        yield from (observation for name in ("first", "last") for observation in _names_one_of(page, name, {0, 1}))
+    if not pages:
+        yield NotApplicable("no list was empty")
+
+
+def _empty(evidence: Evidence) -> Iterator[Page]:
+    return (page for page in evidence.every_page() if page.total == 0 and not page.rows and page.number == 1)
+
+
+def _names_one_of(page: Page, name: str, numbers: set[int]) -> Observations:
+    link = page.links.get(name)
+    match = re.search(r"(?:^|&)page=(-?\d+)", _query(link), re.ASCII) if isinstance(link, str) else None
+    if match:
+        expected = f"{name} naming page {' or '.join(map(str, sorted(numbers)))}"
+        yield decide(page.exchange, integer(match[1]) in numbers, expected, f"page {match[1]}", f"/links/{name}")
 
 
 @rule("pagination.neighbours-past-the-end-exist", needs=NEEDS_LISTINGS)

@@ -5,13 +5,13 @@ from contextlib import suppress
 from dataclasses import replace
 
 from contract_tests.evidence import AccessAttempt, Listing, Omission, Record
-from contract_tests.exchange import OTHER, OWN_KEY, TRIES, Exchange, Expect, FormValue, id_of, is_integer, whole_id
+from contract_tests.exchange import OTHER, OWN_KEY, TRIES, Exchange, Expect, FormValue, is_integer, whole_id
 from contract_tests.masking import begins, shows
 from contract_tests.multipart import BOUNDARY
 from contract_tests.survey.creating import Create, create
 from contract_tests.survey.form_values import signed
-from contract_tests.survey.pages import page, watch_others
-from contract_tests.survey.visitor import Visitor
+from contract_tests.survey.pages import page
+from contract_tests.survey.visitor import MAX_RETRIES, Visitor
 from contract_tests.target.identities import IDENTITIES, NOBODY
 from contract_tests.target.target import WriteRefusedError
 
@@ -34,9 +34,8 @@ def _omit(visitor: Visitor, field: str, before: Listing) -> Listing:
     after = visitor.list_settled()
     new = [after.by_id[identifier] for identifier in set(after.ids) - set(before.ids)]
     appeared = [row for row in new if not _is_marked(visitor, row, marker) and (before.complete or shows(row, marker))]
-    is_undisturbed = not appeared or _claim(visitor, appeared, marker, exchange)
-    omission = Omission(field, exchange, marker, tuple(appeared), is_undisturbed)
-    visitor.evidence.omissions.append(omission)
+    is_attributed = not appeared or _claim(visitor, appeared, marker, exchange)
+    visitor.evidence.omissions.append(Omission(field, exchange, marker, tuple(appeared), is_attributed))
     return after
 
 
@@ -62,9 +61,10 @@ def _look_again(visitor: Visitor, field: str) -> Listing | None:
 def _send(visitor: Visitor, field: str, marker: str, before: Listing) -> Exchange:
     """Send the create, and again after a failure, but only if no record has appeared."""
     form = _form_without(visitor, field, marker)
-    for _ in range(TRIES):
+    for number in range(MAX_RETRIES):
         exchange = visitor.post(form, Expect.REFUSAL, marker=marker, omitted=field)
-        if not exchange.failed or set(visitor.list_settled().ids) - set(before.ids):
+        is_own_failure = number >= TRIES - 1 and exchange.expects is not Expect.IGNORED
+        if not exchange.failed or is_own_failure or set(visitor.list_settled().ids) - set(before.ids):
             break
     return exchange
 
@@ -82,29 +82,18 @@ def _is_marked(visitor: Visitor, row: Record, marker: str) -> bool:
 
 
 def _claim(visitor: Visitor, appeared: list[Record], marker: str, exchange: Exchange) -> bool:
-    """Note what the create made, as far as known; return whether nobody else makes records meanwhile."""
+    """Note what the create made: what shows its marker, or has no name; return whether that explains what appeared."""
     ledger, label = visitor.target.ledger, visitor.resource.label
-    entry = ledger.latest(visitor.resource.name)
-    nameless = [row for row in appeared if id_of(row) == exchange.made_id and not str(row.get(label) or "").strip()]
-    run_records = [row for row in appeared if shows(row, marker)] or nameless
-    is_undisturbed = bool(run_records) or (not _others_wrote(visitor, appeared) and watch_others(visitor))
-    for row in (run_records or appeared)[:1] if is_undisturbed else run_records:
+    entry = ledger.latest(visitor.resource.name, marker)
+    marked = [row for row in appeared if shows(row, marker)]
+    nameless = [row for row in appeared if not str(row.get(label) or "").strip()]
+    for row in marked or nameless[:1]:
         identifier = whole_id(row)
         if identifier is not None:
             ledger.note_id(entry, identifier)
-            if run_records:
+            if marked or identifier == exchange.made_id:
                 ledger.note_seen(entry)
-    return is_undisturbed
-
-
-def _others_wrote(visitor: Visitor, appeared: list[Record]) -> bool:
-    """Whether this visit's lists have shown new records before that are not the run's."""
-    resource, entries = visitor.resource.name, visitor.target.ledger.entries
-    own_ids = {entry.identifier for entry in entries if entry.resource == resource} | set(map(id_of, appeared))
-    first_page = {"page": "1", "results_per_page": str(visitor.largest)}
-    first, *pages = [page for page in visitor.evidence.pages() if page.exchange.request.params == first_page]
-    known_ids = {id_of(row) for row in first.rows} | own_ids
-    return any(id_of(row) not in known_ids and not _is_marked(visitor, row, "") for page in pages for row in page.rows)
+    return bool(marked or nameless)
 
 
 def try_odd_forms(visitor: Visitor) -> None:

@@ -1,7 +1,9 @@
 """The last chapter: everything that a run has made is removed, or reported."""
 
+import time
+
 from contract_tests.evidence import Listing, Record, Removal
-from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Expect, id_of, whole_id
+from contract_tests.exchange import OTHER, OWN_KEY, TRIES, Exchange, Expect, id_of, whole_id
 from contract_tests.masking import shows
 from contract_tests.survey.lifecycle import see_late
 from contract_tests.survey.visitor import Visitor
@@ -10,6 +12,7 @@ from contract_tests.target.target import Target
 from link_management_contract import Resource
 
 ALL_PAGES = 1000  # enough for an account with a million records
+BETWEEN_READS = 1.0  # seconds
 KEY_REFUSED = (401, 403)
 UNCLEAR = (*KEY_REFUSED, 429)  # these answers show nothing about a record
 
@@ -27,7 +30,7 @@ def remove_all(visitor: Visitor) -> None:
     resource, ledger = visitor.resource.name, visitor.target.ledger
     if not any(entry.resource == resource for entry in ledger.entries):
         return
-    left = [entry for entry in ledger.left if entry.resource == resource]
+    left = ledger.removable(resource) + ledger.removable(resource, OTHER)
     for entry in left:
         entry.stale = True  # meanwhile, ids may have been given to other records
     if left:
@@ -43,8 +46,7 @@ def remove_all(visitor: Visitor) -> None:
 
 
 def _left(visitor: Visitor, owner: str = OWN_KEY) -> list[Entry]:
-    left = visitor.target.ledger.left
-    return [entry for entry in left if (entry.resource, entry.owner) == (visitor.resource.name, owner)]
+    return visitor.target.ledger.removable(visitor.resource.name, owner)
 
 
 def _list_without(visitor: Visitor, deletes: dict[int, Exchange]) -> Listing:
@@ -63,13 +65,13 @@ def _delete_own(visitor: Visitor) -> dict[int, Exchange]:
     resource, ledger, exchanges = visitor.resource.name, visitor.target.ledger, visitor.evidence.exchanges
     deleted_before = {exchange.request.identifier for exchange in exchanges if exchange.request.operation == "delete"}
     deletes: dict[int, Exchange] = {}
-    for entry in _left(visitor):
+    for entry in reversed(_left(visitor)):  # what was made last is the likeliest to be known to nobody else
         identifier = entry.identifier
         if identifier is None or identifier in deletes:
             continue
         if not ledger.allows_write(resource, identifier):
             visitor.read(identifier, Expect.OPEN)
-        if ledger.allows_write(resource, identifier):
+        if ledger.allows_write(resource, identifier) and visitor.target.bystanders.allows(resource, identifier):
             deleted = visitor.delete(identifier, Expect.OPEN if identifier in deleted_before else Expect.SUCCESS)
             if deleted.succeeded:
                 deletes[identifier] = deleted
@@ -102,14 +104,26 @@ def _clean_other_account(visitor: Visitor) -> None:
             _look_for(visitor, entry)
         identifier = entry.identifier or 0
         if identifier and not ledger.allows_write(resource, identifier, OTHER):
-            read = visitor.read(identifier, Expect.OPEN, OTHER)
+            read = _read_clearly(visitor, identifier)
             is_nameless = read.record is not None and visitor.resource.label not in read.record
             if (is_nameless or _holds(read, entry)) and not ledger.allows_write(resource, identifier, OTHER):
                 _first_page(visitor, OTHER)  # it may show the record as the read should
-        if ledger.allows_write(resource, identifier, OTHER):
+        is_free = visitor.target.bystanders.allows(resource, identifier, OTHER)
+        if ledger.allows_write(resource, identifier, OTHER) and is_free:
             visitor.delete(identifier, Expect.OPEN, OTHER)
         if entry.seen and _is_gone(visitor, entry):
             ledger.note_deleted(resource, identifier, OTHER)
+
+
+def _read_clearly(visitor: Visitor, identifier: int) -> Exchange:
+    """A read by the other account, a few times if it may have come too soon."""
+    read = visitor.read(identifier, Expect.OPEN, OTHER)
+    for _ in range(TRIES):
+        if read.status not in UNCLEAR:
+            break
+        time.sleep(BETWEEN_READS)
+        read = visitor.read(identifier, Expect.OPEN, OTHER)
+    return read
 
 
 def _look_for(visitor: Visitor, entry: Entry) -> None:

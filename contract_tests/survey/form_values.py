@@ -17,6 +17,8 @@ TEXTS = {
     "custom_js": "// contract tests",
 }
 SCRIPTS = "Größe 東京"  # letters of several scripts, composed
+RARE_LETTERS = "\N{CJK UNIFIED IDEOGRAPH-20BB7}野家"  # one of them beyond U+FFFF
+LONG_NAME, LONG_TEXT, LARGE_IMAGE = 255, 3000, 20_000  # letters, letters and bytes that are ordinary
 MAX_PATH_LENGTH = 200
 ADDRESSES = ("webhook", "slack", "discord", "microsoft_teams")
 
@@ -41,6 +43,21 @@ def value(field: str, form_type: str, variant: str = "") -> FormValue:
     return f"{variant}{field.replace('_', ' ')}"
 
 
+def long_value(field: str, form_type: str) -> FormValue:
+    """A value of a length that is ordinary: code and descriptions of a few pages, an image of a few kilobytes."""
+    if form_type == "file":
+        name, content, media_type = image(field)
+        return name, content + bytes(LARGE_IMAGE - len(content)), media_type
+    text = value(field, form_type)
+    if form_type != "text" or field in ("email", "telegram", "telegram_chat_id"):
+        return text
+    if _holds_address(field):
+        return f"{text}/".ljust(LONG_NAME, "x")
+    length = LONG_TEXT if field.startswith(("custom_css", "custom_js", "ads_", "description")) else LONG_NAME
+    lines = [str(text)] * (length // (len(text) + 1))
+    return "\n".join(lines) if length == LONG_TEXT else " ".join(lines)
+
+
 def harmless(field: str, form_type: str, made_up: object) -> FormValue:
     """A made-up value for a field; an address still leads to `example.com`, and no account is hit by chance."""
     if form_type == "file":
@@ -48,6 +65,13 @@ def harmless(field: str, form_type: str, made_up: object) -> FormValue:
     if _holds_address(field):
         return f"https://www.example.com/{quote(str(made_up), safe='')[:MAX_PATH_LENGTH]}"
     return value(field, form_type) if field in ("email", "telegram", "telegram_chat_id") else str(made_up)
+
+
+def long_form(resource: Resource, label: str, variant: str = "") -> dict[str, FormValue]:
+    """A form with an ordinary amount in each field that goes with any type, and a long name; a host has its limits."""
+    values = {name: long_value(name, kind) for name, kind in resource.optional.items() if name not in resource.types_of}
+    name = f"{label} {variant}".ljust(LONG_NAME, "x") if resource.label == "name" else label
+    return values | {resource.label: name}
 
 
 def _holds_address(field: str) -> bool:

@@ -8,7 +8,7 @@ from functools import partial
 from contract_tests.evidence import Change, Listing, Record, Removal, has_arrived
 from contract_tests.exchange import Exchange, Expect, FormValue
 from contract_tests.multipart import FORM_STYLES, NOTHING_CHOSEN, STREAMED, UNUSUAL, USUAL, FormStyle
-from contract_tests.survey.form_values import SCRIPTS, image, optional, type_form, value
+from contract_tests.survey.form_values import SCRIPTS, image, long_form, optional, type_form, value
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.identities import ALL_RESOURCES
 from contract_tests.target.target import WriteRefusedError
@@ -73,16 +73,18 @@ def changes_of(visitor: Visitor, record: Record) -> list[tuple[dict[str, FormVal
             ({"is_enabled": other}, Expect.SUCCESS),
             (type_form(resource, "slack"), Expect.SUCCESS),
             ({"is_enabled": initial}, Expect.SUCCESS),
-            (renamed, Expect.OPEN),
+            (renamed, Expect.ORDINARY),
             (type_form(resource, "email") | {resource.label: visitor.new_marker()}, Expect.SUCCESS),
             ({"email": value("email", "text", "other-")}, Expect.SUCCESS),
+            (long_form(resource, str(visitor.new_marker())), Expect.ORDINARY),
             (type_form(resource, "slack", "other-") | label | {"is_enabled": other}, Expect.SUCCESS),
         ]
     fields = [name for name in resource.record_schema if name in resource.optional] or [next(iter(resource.optional))]
     separate_fields = [name for name in resource.optional if name.startswith("custom_not_found")]
     single = [{name: value(name, resource.optional[name], "other-")} for name in [*fields, *separate_fields]]
     all_forms = [(form, Expect.SUCCESS) for form in [*single, optional(resource, "third-") | label]]
-    return [*all_forms, (renamed, Expect.OPEN)] if resource.label == "name" else all_forms
+    ordinary = [*([renamed] if resource.label == "name" else []), long_form(resource, str(visitor.new_marker()))]
+    return [*all_forms, *((form, Expect.ORDINARY) for form in ordinary)]
 
 
 def reshape(visitor: Visitor, records: Mapping[int, Record], styles: Sequence[FormStyle]) -> dict[int, Record]:
@@ -114,6 +116,18 @@ def shapes_of(resource: Resource, operation: str = "update") -> tuple[FormStyle,
     return FORM_STYLES[offset % len(ALL_RESOURCES) :: len(ALL_RESOURCES)] + unusual + files
 
 
+def repeat_present(visitor: Visitor, identifier: int, record: Record) -> Record:
+    """Update a record with the name or host that it has and, if that is refused, with another one."""
+    label = visitor.resource.label
+    with suppress(WriteRefusedError):
+        if str(record.get(label)).removesuffix(".example.com") in visitor.evidence.markers:  # as it was written
+            [record] = change(visitor, Update(identifier, {label: record[label]}, record, Expect.ORDINARY))
+            if visitor.evidence.changes[-1].exchange.is_refusal:
+                update = Update(identifier, {label: visitor.new_marker()}, record, Expect.ORDINARY)
+                [record] = change(visitor, update)
+    return record
+
+
 def update_later(visitor: Visitor, identifier: int) -> None:
     """Update one of the run's records in another second than it was made, so that a time that changes can be seen."""
     creates = (exchange for exchange in visitor.evidence.exchanges if exchange.made_id == identifier)
@@ -138,6 +152,7 @@ def remove_and_revive(visitor: Visitor, identifier: int, before: Listing) -> Non
         visitor.evidence.removals[-1] = replace(removal, late_read=late_read)
         if not late_read.shows(resource):
             visitor.target.ledger.note_deleted(resource.name, identifier)
+            visitor.freed_label = str(before.by_id.get(identifier, {}).get(resource.label, ""))
 
 
 def remove(visitor: Visitor, identifier: int, before: Listing) -> Removal:

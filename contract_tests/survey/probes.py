@@ -8,13 +8,22 @@ from itertools import cycle
 from typing import TypeVar
 from zlib import crc32
 
-from contract_tests.evidence import AccessAttempt, Creation, Listing, Record
+from contract_tests.evidence import AccessAttempt, Change, Creation, Listing, Record
 from contract_tests.exchange import OTHER, OWN_KEY, WRITES, Expect, FormValue, request_of
 from contract_tests.masking import mark_of
 from contract_tests.multipart import BOUNDARY, FORM_STYLES, NOTHING_CHOSEN, UNUSUAL, FormStyle
 from contract_tests.survey.attempts import try_as
 from contract_tests.survey.creating import Create, create
-from contract_tests.survey.form_values import PNG, SCRIPTS, image, standalone_types, type_form, value
+from contract_tests.survey.form_values import (
+    PNG,
+    RARE_LETTERS,
+    SCRIPTS,
+    image,
+    long_form,
+    standalone_types,
+    type_form,
+    value,
+)
 from contract_tests.survey.lifecycle import Update, change, remove, reshape, shapes_of
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.identities import ALL_RESOURCES, IDENTITIES
@@ -49,12 +58,18 @@ RICH: dict[str, tuple[str, ...]] = {  # values that easily lose a part
     "webhook": (RICH_URL, "https://www.example.com/größe/東京"),
 }
 UNKNOWN_TYPE: dict[str, FormValue] = {"type": "contract-tests"}
+INVALID: dict[str, dict[str, FormValue]] = {  # what an update may be refused for, beside a name or host
+    "splash-pages": {"link_unlock_seconds": "x"},
+    "domains": {"custom_index_url": "x"},
+    "notification-handlers": UNKNOWN_TYPE,
+}
 Step = Callable[[], object]
 Item = TypeVar("Item")
 
 
 def probes(visitor: Visitor) -> Iterator[Step]:
     yield partial(_edges, visitor)
+    yield from _ordinary(visitor)
     yield partial(_far_pages, visitor)
     for name, text in (*(("page", number) for number in ODD_NUMBERS), *ODD_QUERIES):
         yield partial(visitor.list, Expect.OPEN, **{name: text})
@@ -67,6 +82,15 @@ def probes(visitor: Visitor) -> Iterator[Step]:
         yield from _on_records(visitor, subjects)
     yield partial(_create_same_label, visitor)
     yield from _without_records(visitor)
+
+
+def _ordinary(visitor: Visitor) -> Iterator[Step]:
+    """Creates with letters of any script, with an ordinary amount in each field, and with a name that is free again."""
+    if visitor.resource.label != "name":
+        return
+    names = [f"{visitor.new_marker()} {letters}" for letters in (SCRIPTS, RARE_LETTERS)] + [visitor.freed_label]
+    forms: list[dict[str, FormValue]] = [{"name": name} for name in names if name]
+    yield partial(_create, visitor, [*forms, long_form(visitor.resource, str(visitor.new_marker()))], Expect.ORDINARY)
 
 
 def _on_records(visitor: Visitor, subjects: list[int]) -> Iterator[Step]:
@@ -91,6 +115,8 @@ def _values(visitor: Visitor, subjects: list[int]) -> Iterator[Step]:
         type_choice: dict[str, FormValue] = {"type": name} if resource.types else {}
         for rich in RICH[name]:
             yield partial(_change, visitor, identifier, {**type_choice, name: rich}, Expect.OPEN)
+    invalid = INVALID.get(resource.name, {})
+    yield lambda: _change_if_refused(visitor, identifier, {label: visitor.new_marker(), **invalid})
     yield partial(_odd_values, visitor, identifier)
     if "custom_not_found_url" in resource.optional:
         yield partial(_set_not_found_alone, visitor)
@@ -107,10 +133,11 @@ def _values(visitor: Visitor, subjects: list[int]) -> Iterator[Step]:
 
 
 def _set_not_found_alone(visitor: Visitor) -> None:
-    """Create a record with this URL and without the other, and change it."""
-    for identifier in _create(
-        visitor, [{"custom_not_found_url": value("custom_not_found_url", "text")}], Expect.SUCCESS
-    ):
+    """Create a record with this URL and without the other, under the host of one that was deleted, and change it."""
+    form = {"custom_not_found_url": value("custom_not_found_url", "text")}
+    freed = [form | {"host": visitor.freed_label}] if visitor.freed_label else []
+    identifiers = _create(visitor, freed, Expect.ORDINARY) or _create(visitor, [form], Expect.SUCCESS)
+    for identifier in identifiers:
         _change(visitor, identifier, {"custom_not_found_url": value("custom_not_found_url", "text", "other-")})
 
 
@@ -271,7 +298,6 @@ def _create_known_host(visitor: Visitor, form: dict[str, FormValue], known_id: i
 def _without_records(visitor: Visitor) -> Iterator[Step]:
     """Steps that need no record: names of several scripts, forms of other clients, odd sizes and ids."""
     if visitor.resource.label == "name":
-        yield partial(_create, visitor, [{"name": f"{visitor.new_marker()} {SCRIPTS}"}], Expect.OPEN)
         yield partial(_post, visitor, {"name": f"{visitor.new_marker()} {ODD_TEXT}"})
     for style in shapes_of(visitor.resource, "create"):
         yield partial(_post_shaped, visitor, style)
@@ -336,6 +362,18 @@ def _change(visitor: Visitor, identifier: int, form: dict[str, FormValue], expec
     if before:
         with suppress(WriteRefusedError):
             change(visitor, Update(identifier, form, before, expects))
+
+
+def _change_if_refused(visitor: Visitor, identifier: int, form: dict[str, FormValue]) -> None:
+    """Send an update that is likely to be refused, and see whether it changes anything all the same."""
+    before = _current(visitor, identifier)
+    with suppress(WriteRefusedError):
+        exchange = visitor.update(identifier, form, Expect.OPEN)
+        visitor.let_settle()
+        read = visitor.read(identifier)
+        if before and exchange.is_refusal:
+            texts = {name: text for name, text in form.items() if isinstance(text, str)}
+            visitor.evidence.changes.append(Change(exchange, texts, before, read))
 
 
 def _current(visitor: Visitor, identifier: int) -> Record | None:

@@ -12,6 +12,7 @@ from contract_tests.exchange import OTHER, Exchange, Expect, FormValue
 from contract_tests.masking import holds, mark_of, normalize
 from contract_tests.multipart import USUAL
 from contract_tests.observation import NEEDS_ALL, NEEDS_CONTROL, Chapter, Chapters
+from contract_tests.survey.asking_again import ask_again
 from contract_tests.survey.attempts import look_after, look_around, omit, try_access, try_odd_forms
 from contract_tests.survey.cleanup import remove_all
 from contract_tests.survey.creating import Create, InvisibleError, create, overlook, split
@@ -22,17 +23,19 @@ from contract_tests.survey.lifecycle import (
     changes_of,
     record_made,
     remove_and_revive,
+    repeat_present,
     reshape,
     shapes_of,
     update_later,
 )
+from contract_tests.survey.other_runs import await_other_runs
 from contract_tests.survey.pages import page, watch_others
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.target import BudgetSpentError, WriteRefusedError
 
 WITHOUT_RECORDS = frozenset({Chapter.PAGING, Chapter.OMITTING, Chapter.ODD_FORMS})
 CLEANING_UP = "cleaning up"
-MIN_RECORDS = 26  # more than the default page size, and three pages of the smallest
+ASKING_AGAIN = "asking again what failed"
 Progress = Callable[[str], None]
 Step = tuple[str, Callable[[], object]]
 
@@ -95,11 +98,11 @@ class _Course:
         yield "looking at what is there", self._look_first
         if self._is_no_list():
             return
-        visitor.marker = _free_marker(visitor, self._start)
+        visitor.marker = free_marker(visitor, self._start)
         yield from self._pages_and_creates() if visitor.writes else [("paging", self._look_around)]
         if self._subjects and Chapter.UPDATING in chapters:
             yield "updating", self._update
-        if self._subjects and Chapter.PAGING in chapters and (self._start.total or 0) >= MIN_RECORDS:
+        if self._subjects and Chapter.PAGING in chapters and (self._start.total or 0) >= visitor.min_records:
             yield "paging with new records", partial(self._page, is_repeat=True)
         if visitor.writes and (self._subjects or chapters <= WITHOUT_RECORDS):
             yield from self._refused_and_deleted()
@@ -109,10 +112,11 @@ class _Course:
             yield "updating in another second", partial(update_later, visitor, self._subjects[-1])
         if chapters & NEEDS_CONTROL:
             yield "looking at what others change", partial(watch_others, visitor)
+        yield ASKING_AGAIN, partial(ask_again, visitor)
 
     def _pages_and_creates(self) -> Iterator[Step]:
         """Pages first where there are many records; where there are few, records first, as many as pages need."""
-        fill = Chapter.PAGING in self._chapters and (self._start.total or 0) < MIN_RECORDS
+        fill = Chapter.PAGING in self._chapters and (self._start.total or 0) < self._visitor.min_records
         if Chapter.PAGING in self._chapters and not fill:
             yield "paging", self._page
         if fill or self._chapters - WITHOUT_RECORDS:
@@ -129,6 +133,7 @@ class _Course:
             yield "trying odd forms", partial(try_odd_forms, self._visitor)
         if self._chapters & {Chapter.ACCESS, Chapter.OMITTING, Chapter.ODD_FORMS}:
             yield "listing once more", self._look_after
+        yield ASKING_AGAIN, partial(ask_again, self._visitor)
         if Chapter.DELETING in self._chapters and self._subjects:
             yield "deleting", partial(remove_and_revive, self._visitor, self._subjects[0], self._listing)
 
@@ -144,7 +149,7 @@ class _Course:
     def _look_first(self) -> None:
         """List the collection; with a smaller page size, or none, if the largest is refused or fails."""
         visitor = self._visitor
-        start = visitor.list_settled()
+        start = await_other_runs(visitor)
         for size in sorted(visitor.resource.page_sizes, reverse=True)[2::2]:
             if start.pages or self._is_final():
                 break
@@ -184,7 +189,7 @@ class _Course:
         known_ids, extra_ids = frozenset(before.ids), list[int]()
         [creation] = create(visitor, replace(_creates_of_each_kind(visitor)[0], known_ids=known_ids))
         if creation.identifier is None and not creation.exchange.failed:
-            visitor.marker = f"ct{int(time.time()):x}{visitor.target.ledger.token}"  # a name used once may stay taken
+            visitor.marker = visitor.marker_of(int(time.time()))  # a name used once may stay taken
             [second_creation] = create(visitor, replace(_creates_of_each_kind(visitor)[0], known_ids=known_ids))
             if second_creation.identifier is not None:
                 overlook(visitor, creation)
@@ -196,10 +201,14 @@ class _Course:
         created = [creation.identifier] if creation.identifier is not None else []
         self._see_label(creation)
         visitor.marker = _marker_of(visitor, before, created)
+        noted_count = 0
+        if not fill:  # what later creates do to other records shows in the first
+            self._note_created([*created, *extra_ids])
+            noted_count, extra_ids = len(created), []
         for sort in _creates_of_each_kind(visitor)[1:]:
             [creation] = create(visitor, replace(sort, known_ids=known_ids | set(created)))
             created += [creation.identifier] if creation.identifier is not None else []
-        self._note_created([*created, *extra_ids])
+        self._note_created([*created[noted_count:], *extra_ids])
         if fill and created:
             self._fill(created, exact=(before.total or 1) % 10 == 0)
         # neither the newest record, the one that a server is most likely to mix up, nor the first of many types
@@ -225,7 +234,7 @@ class _Course:
             if total % 10 == 0 and total:
                 visitor.try_page(results_per_page="10", page=str(total // 10))
                 exact = True
-            if (total >= MIN_RECORDS and exact) or len(extra_ids) > MIN_RECORDS:
+            if (total >= visitor.min_records and exact) or len(extra_ids) > visitor.min_records:
                 break
             form = visitor.required_form() | ({"type": next(types)} if visitor.resource.types else {})
             exchange = visitor.retry(partial(visitor.post, form))
@@ -255,6 +264,7 @@ class _Course:
             note = f"the record {subject} that a create answered does not show its marker, so it was not written to"
             visitor.evidence.notes.append(note)
         changed = reshape(visitor, {subject: record}, (USUAL, *shapes_of(visitor.resource)))[subject]
+        changed = repeat_present(visitor, subject, changed)
         after = visitor.wait_until("update", visitor.list_all, lambda listing: listing.by_id.get(subject) == changed)
         self._listing = visitor.note_period("update", before, after, changed={subject})
 
@@ -292,13 +302,13 @@ def _creates_of_each_kind(visitor: Visitor) -> list[Create]:
 
 def _marker_of(visitor: Visitor, start: Listing, created: list[int]) -> str:
     """The beginning of all later markers: ids rarely recur, so an earlier run's names are not used again."""
-    marker = f"ct{created[0]}{visitor.target.ledger.token}" if created else visitor.marker
+    marker = visitor.marker_of(created[0]) if created else visitor.marker
     return visitor.marker if normalize(marker) in normalize(start.rows) else marker
 
 
-def _free_marker(visitor: Visitor, start: Listing) -> str:
+def free_marker(visitor: Visitor, start: Listing) -> str:
     """The beginning of all markers of a visit, which no record holds already, and no other visit uses."""
     ledger = visitor.target.ledger
     used_markers = [entry.markers for entry in ledger.entries if entry.resource == visitor.resource.name]
     text = normalize(f"{start.rows} {used_markers}")
-    return next(marker for marker in (f"ct{number}{ledger.token}" for number in count(1)) if marker not in text)
+    return next(marker for marker in map(visitor.marker_of, count(1)) if marker not in text)

@@ -7,7 +7,18 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from contract_tests.evidence import ChangePeriod, Evidence, Listing
-from contract_tests.exchange import OTHER, OWN_KEY, TRIES, Exchange, Expect, FormValue, Page, Request, request_of
+from contract_tests.exchange import (
+    OTHER,
+    OWN_KEY,
+    TRIES,
+    Exchange,
+    Expect,
+    FormValue,
+    Page,
+    Request,
+    request_of,
+    whole_id,
+)
 from contract_tests.masking import holds, mark_of
 from contract_tests.multipart import USUAL, FormStyle
 from contract_tests.target.ledger import Entry
@@ -20,6 +31,8 @@ REDUCED_WAIT = 0.5  # seconds to wait for a state, once one did not come in the 
 MARGIN = 0.1  # seconds more than the longest lag that was seen
 BETWEEN_LOOKS = 0.05  # seconds, while the lag is measured
 MAX_PAGES, MAX_LISTING_BYTES = 5, 2 << 20  # pages of a listing, and its bytes, about
+MIN_RECORDS = 26  # more than the default page size, and three pages of the smallest
+MAX_RETRIES = 10  # of a create that trouble has hit
 GATEWAY_STATUSES = (502, 504)  # from a gateway that got no answer from the server
 Result = TypeVar("Result")
 
@@ -100,6 +113,8 @@ class Visitor:
         marker: the beginning of every text that marks a record of the run.
         lag: what is known of the lag of reads; visits share it.
         writes: whether records are created, changed and deleted; false once a created one could not be seen.
+        freed_label: the name or host of a record of the run that was deleted; empty if there is none.
+        min_records: how many records there have to be for paging to be judged; the run creates those that are missing.
         largest: the page size of listings.
         most_pages: how many pages a listing reads at most.
         create_path: where creates are sent.
@@ -112,6 +127,8 @@ class Visitor:
         self.resource = resource
         self.evidence = evidence or Evidence(resource, target.base_url)
         self.marker = ""
+        self.freed_label = ""
+        self.min_records = MIN_RECORDS
         self.largest = max(resource.page_sizes)
         self.most_pages = MAX_PAGES
         self.create_path = resource.create_path
@@ -119,6 +136,7 @@ class Visitor:
         self.writes = not target.limits.read_only
         self._count = 0
         self._missed_writes: set[str] = set()
+        self._witness_ids: list[int] = []
 
     def send(self, request: Request, entry: Entry | None = None) -> Exchange:
         """Send a request, keep the exchange, and note which of the run's records it showed.
@@ -127,9 +145,10 @@ class Visitor:
             entry: of a create, what the ledger plans.
         """
         try:
-            exchange = self.target.send(request)
-        except BudgetSpentError:  # it was not sent
-            if entry:
+            exchange = self.target.send(request, self._send_witness)
+            self._remove_witnesses()
+        except BudgetSpentError as error:
+            if entry and not error.was_sent:
                 self.target.ledger.note_removed(entry)
             raise
         if request.method != "GET":
@@ -141,6 +160,45 @@ class Visitor:
         if entry:
             self.note_create(entry, exchange)
         return exchange
+
+    def _send_witness(self, request: Request) -> Exchange | None:
+        """Send a write like another, about a record that is made for that.
+
+        Returns:
+            The answer, or that to the step before it that failed; None if there can be no such record.
+        """
+        send, operation = self.target.send_once, request.operation
+        form = self.required_form()
+        entry = self.target.ledger.plan(self.resource.name, mark_of(form[self.resource.label]))
+        exchange = send(self.create_of(Expect.SUCCESS, form=form))
+        self.note_create(entry, exchange)
+        if exchange.made_id is not None:
+            self._witness_ids.append(exchange.made_id)
+        if operation == "create" or self.target.availability.is_trouble(exchange):
+            return exchange
+        if exchange.made_id is None:
+            return None
+        read = send(request_of(self.resource, "read", exchange.made_id))
+        self.target.ledger.note_listing(self.resource.name, [read.record or {}])
+        if not self.target.ledger.allows_write(self.resource.name, exchange.made_id):
+            return read if self.target.availability.is_trouble(read) else None
+        changes = {self.resource.label: form[self.resource.label]} if operation == "update" else None
+        exchange = send(request_of(self.resource, operation, self._witness_ids[-1], form=changes))
+        if operation == "delete" and exchange.succeeded:
+            self.target.ledger.note_deleted(self.resource.name, self._witness_ids.pop())
+        return exchange
+
+    def _remove_witnesses(self) -> None:
+        """Delete what was made as a witness, as far as the server does it by now; clean-up sees to the rest."""
+        resource, ledger = self.resource.name, self.target.ledger
+        while self._witness_ids:
+            identifier = self._witness_ids.pop()
+            read = self.target.send_once(request_of(self.resource, "read", identifier, Expect.OPEN))
+            ledger.note_listing(resource, [read.record or {}])
+            if read.record and ledger.allows_write(resource, identifier):
+                deleted = self.target.send(request_of(self.resource, "delete", identifier, Expect.OPEN))
+                if deleted.succeeded:
+                    ledger.note_deleted(resource, identifier)
 
     def list(self, expects: Expect = Expect.SUCCESS, identity: str = OWN_KEY, **query: str) -> Exchange:
         return self.send(self.list_of(query, expects, identity))
@@ -241,6 +299,8 @@ class Visitor:
             complete = complete or sum(len(listed_page.rows) for listed_page in pages) == page.total
             if self.most_pages == MAX_PAGES:  # fewer, if they are long
                 self.most_pages = max(2, min(MAX_PAGES, MAX_LISTING_BYTES // len(page.exchange.body)))
+        if complete and len(pages) == 1:
+            self.target.ledger.note_all_ids(self.resource.name, map(whole_id, pages[0].rows))
         return Listing(tuple(pages), complete)
 
     def list_settled(self) -> Listing:
@@ -326,10 +386,10 @@ class Visitor:
         self.evidence.exchanges[position] = replace(exchange, judged_as=expects)
 
     def retry(self, send: Callable[[], Exchange]) -> Exchange:
-        """Send a request that may fail temporarily, up to three times."""
+        """Send a request that may fail temporarily: up to three times, and more often if trouble is why it failed."""
         exchange = send()
-        for _ in range(TRIES - 1):
-            if not exchange.failed:
+        for number in range(MAX_RETRIES):
+            if not exchange.failed or (number >= TRIES - 1 and exchange.expects is not Expect.IGNORED):
                 break
             exchange = send().after(exchange)
             self.evidence.exchanges[-1] = exchange
@@ -341,6 +401,10 @@ class Visitor:
 
     def shows(self, exchange: Exchange, marker: str) -> bool:
         return exchange.record is not None and holds(exchange.body.decode("utf-8", "replace"), marker)
+
+    def marker_of(self, number: int) -> str:
+        """The beginning of the markers of this run and this resource, with a number that tells visits apart."""
+        return f"ct{number}{len(self.resource.name) % 16:x}{self.target.ledger.token}"
 
     def new_marker(self) -> str:
         self._count += 1

@@ -37,7 +37,8 @@ class SendState(threading.local):
     number = 0
     started_at = 0.0
     timeout = 0.0
-    patience = math.inf
+    cleaning_since = 0.0
+    answer_time = math.inf
     pool: urllib3.PoolManager | None = None
     is_burst = False
 

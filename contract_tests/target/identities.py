@@ -26,6 +26,7 @@ class Identity:
         tries: the operations that the survey tries as this client, by resource.
         is_close: whether a careless comparison of keys lets it in.
         is_unusual_place: whether it sends the key in a way that a framework may accept by itself, for all operations.
+        holds_key: whether it sends the account's very key, if not as a bearer token; so it is no stranger.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Identity:
     tries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     is_close: bool = False
     is_unusual_place: bool = False
+    holds_key: bool = False
 
 
 def _bearer(key: str) -> str:
@@ -85,11 +87,13 @@ IDENTITIES = {
             lambda key: f"Basic {key}",
             '-H "Authorization: Basic $CONTRACT_API_KEY"',
             tries={S: ("read",), D: ("list",), N: ("read",)},
+            holds_key=True,
         ),
         Identity(
             "the key as a user's name",
             lambda key: f"Basic {b64encode(f'{key}:'.encode()).decode()}",
             '-u "$CONTRACT_API_KEY:"',
+            holds_key=True,
         ),
         Identity(
             "the scheme Token",
@@ -97,6 +101,7 @@ IDENTITIES = {
             '-H "Authorization: Token $CONTRACT_API_KEY"',
             tries={S: ("list",)},
             is_unusual_place=True,
+            holds_key=True,
         ),
         Identity(
             "the key as a parameter of Bearer",
@@ -104,6 +109,7 @@ IDENTITIES = {
             """-H "Authorization: Bearer token=\\"$CONTRACT_API_KEY\\"\"""",
             tries={N: ("read",)},
             is_unusual_place=True,
+            holds_key=True,
         ),
         Identity(
             "the key in a cookie",
@@ -112,6 +118,7 @@ IDENTITIES = {
             "Cookie",
             {D: ("read",)},
             is_unusual_place=True,
+            holds_key=True,
         ),
         Identity(
             "the key in the query",
@@ -120,6 +127,7 @@ IDENTITIES = {
             "",
             {N: ("read",)},
             is_unusual_place=True,
+            holds_key=True,
         ),
         Identity(
             OTHER,

@@ -150,6 +150,7 @@ class Ledger:
         self.token = token
         self.entries: list[Entry] = []
         self.unread: list[str] = []
+        self.reserved: set[tuple[str, int, str]] = set()  # resources, ids and owners of what no visit writes to
         self._file: IO[str] | None = None
         self._lock = Lock()
         self._foreign_ids: set[tuple[str, int, str]] = set()
@@ -218,8 +219,10 @@ class Ledger:
                 ) from error
             self._file.write(json.dumps({"event": "begun", "base_url": self.base_url, "account": self.account}) + "\n")
 
-    def latest(self, resource: str) -> Entry:
-        return next(entry for entry in reversed(self.entries) if entry.resource == resource)
+    def latest(self, resource: str, marker: str) -> Entry:
+        """The last create with this marker."""
+        entries = (entry for entry in reversed(self.entries) if entry.resource == resource)
+        return next(entry for entry in entries if entry.marker == marker)
 
     def note_answer(self, entry: Entry, *, is_refused: bool) -> None:
         entry.answered, entry.refused = True, is_refused
@@ -231,10 +234,10 @@ class Ledger:
         entry.answered, entry.missing = True, False
         self._note("created", entry)
 
-    def note_marker(self, resource: str, identifier: int, marker: str) -> None:
+    def note_marker(self, resource: str, identifier: int, marker: str, owner: str = OWN_KEY) -> None:
         """Note another text by which a record may be recognised: an update with it is about to be sent."""
         for entry in self.entries:
-            is_entry = (entry.resource, entry.identifier, entry.owner) == (resource, identifier, OWN_KEY)
+            is_entry = (entry.resource, entry.identifier, entry.owner) == (resource, identifier, owner)
             if is_entry and entry.seen and not entry.removed:
                 entry.markers.append(marker)
                 self._note("marked", entry)
@@ -274,6 +277,13 @@ class Ledger:
         """Whether a record was listed before the run's first create, and so is none of its own, whatever it shows."""
         return (resource, identifier, owner) in self._foreign_ids
 
+    def note_all_ids(self, resource: str, ids: Iterable[Any], owner: str = OWN_KEY) -> None:
+        """Note that these are all records there are: an id that is none of theirs any more may be given to the run."""
+        present = set(ids)
+        self._foreign_ids = {
+            key for key in self._foreign_ids if (key[0], key[2]) != (resource, owner) or key[1] in present
+        }
+
     def note_deleted(self, resource: str, identifier: int, owner: str = OWN_KEY) -> None:
         entries = [entry for entry in self._of(resource, identifier, owner) if not entry.removed]
         for entry in [entry for entry in entries if entry.seen] or entries:
@@ -301,6 +311,15 @@ class Ledger:
     def left(self) -> list[Entry]:
         """What was created, or may have been, and was not removed."""
         return [entry for entry in self.entries if not entry.missing and entry.may_exist]
+
+    def unremoved(self, resource: str, owner: str = OWN_KEY) -> list[Entry]:
+        """What is left of a resource in an account."""
+        return [entry for entry in self.left if (entry.resource, entry.owner) == (resource, owner)]
+
+    def removable(self, resource: str, owner: str = OWN_KEY) -> list[Entry]:
+        """What is left of a resource in an account, and is not reserved."""
+        left = self.unremoved(resource, owner)
+        return [entry for entry in left if (resource, entry.identifier, owner) not in self.reserved]
 
     @property
     def missing(self) -> list[Entry]:

@@ -71,7 +71,7 @@ def _reason(exchange: Exchange) -> str:
     if exchange.status is None:
         return f"unreachable: {exchange.error[:200]}"
     if exchange.redirects:
-        return f"redirected to {_origin_of(exchange.redirects[-1][1])}; give the URL that it leads to"
+        return f"redirected to {_destination_of(exchange.redirects[-1][1])}; give the URL that it leads to"
     status_note = f"(status {exchange.status} for {exchange.request.path})"
     if exchange.status in REASONS:
         return f"{REASONS[exchange.status]} {status_note}"
@@ -81,9 +81,10 @@ def _reason(exchange: Exchange) -> str:
     return f"no list could be had {status_note}"
 
 
-def _origin_of(location: str) -> str:
+def _destination_of(location: str) -> str:
+    """The origin that a redirect names, or else the path."""
     try:
         parts = urlsplit(location)
     except ValueError:
         return "what is no URL"
-    return f"{parts.scheme}://{parts.netloc}"
+    return f"{parts.scheme}://{parts.netloc}" if parts.netloc else parts.path

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from itertools import chain, repeat
 from secrets import token_hex
@@ -19,30 +18,54 @@ import urllib3
 
 from contract_tests.exchange import OWN_KEY, TRIES, Exchange, Expect, Request
 from contract_tests.multipart import encode
-from contract_tests.target.connection import Connection, SendState, read_whole
+from contract_tests.target.availability import (
+    FIRST_WAIT,
+    LIMITED,
+    Availability,
+    is_page,
+    stated_wait,
+    waits,
+)
+from contract_tests.target.bystanders import Bystanders
+from contract_tests.target.connection import Connection, SendState, is_loopback, read_whole
 from contract_tests.target.identities import place_of
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.traffic import Traffic
 
 PAUSE = 0.2
 MAX_REDIRECTS = 5
-MIN_WAIT, MAX_WAIT = 0.5, 90.0  # seconds for a rate limit to pass
+MIN_TIME = 0.5  # seconds for an answer, however little is left of the time for the run
+SLICE = 0.5  # seconds of a wait, between looks whether the run must end
 BUDGET_SPENT, TIME_UP = "the budget of requests was spent", "the time for the run was up"
 MAX_ANSWER_BYTES = 96 << 20  # bytes of answers in a run
 CLEANUP_RESERVE, CLEANUP_PER_RECORD = 10, 3  # requests kept for clean-up, and for each record to remove
 REDIRECTS = {301, 302, 303, 307, 308}
 MAX_SIMULTANEOUS = 60  # requests that overlap
-EPOCH = 1e9  # seconds; a larger number in a header is a time
 TRIES_OF_A_HANG = 2
+UNLUCKY_TRIES = 12  # of a request that was lost while others like it are answered
 FAILURES_IN_A_ROW = 3 * TRIES  # failures in a row, after which another try of a request like those comes sooner
 SHORT_PAUSE_FACTOR = 0.05  # of the usual pause
 RETRY_TIMEOUT_FACTOR = 0.25  # of the timeout is enough for another try of what has not answered within the whole
 TRACE = "traceparent"  # W3C Trace Context
 CLEANUP_TIMEOUT = 1.0  # seconds for a clean-up by an operation that never answers
+MAX_CLEANUP = 900.0  # seconds for clean-up, however often the server says to wait
+MAX_AFTER_GONE = 20  # requests to a server that is gone, in the hope that it is back for clean-up
+NOT_DONE = (403, 429)  # statuses after which even a create may be sent again
+CACHE_BUSTER = "_"  # a parameter that the contract does not know
+RATE_LIMITED = "the server reports too many requests"
+REPORTED_WAIT = 1.0  # seconds
+DOUBT, DOUBT_OF_LOOPBACK = 30.0, 5.0  # seconds for which an operation may fail although others work
+Witness = Callable[[Request], Exchange | None]  # sends a request of the same kind, if it can
 
 
 class BudgetSpentError(Exception):
-    """The run may send no more requests; the message says why."""
+    """The run may send no more requests; the message says why.
+
+    Attributes:
+        was_sent: whether the request had been sent by then, and what became of it is unknown.
+    """
+
+    was_sent = False
 
 
 class WriteRefusedError(Exception):
@@ -58,7 +81,8 @@ class Limits:
         seconds: how long the run may take, clean-up aside; None for as long as it takes.
         interval: minimum seconds between two requests.
         timeout: seconds to wait for an answer, to its last byte.
-        patience: seconds to wait, in all, for rate limits to pass.
+        patience: seconds without any success, after which the server counts as gone.
+        doubt: seconds for which one operation may fail although others work, before that counts; None for the usual.
         lag: seconds by which reads may lag behind writes.
     """
 
@@ -66,7 +90,8 @@ class Limits:
     seconds: float | None = None
     interval: float = 0.0
     timeout: float = 30.0
-    patience: float = 300.0
+    patience: float = 120.0
+    doubt: float | None = None
     lag: float = 2.1
     read_only: bool = False
 
@@ -130,7 +155,7 @@ class Target:
         interrupted: returns whether the run must end; called before each request, clean-up aside.
         stop_reason: why no more requests are to be sent, clean-up aside; empty as long as they are.
         on_request: called with the number of each request.
-        waiting: called with the seconds for which the run waits because the server reports too many requests.
+        waiting: called with the seconds for which the run waits, and why, before each wait of a second or more.
     """
 
     def __init__(
@@ -149,11 +174,17 @@ class Target:
         self.exchanges: list[Exchange] = []
         self.interrupted: Callable[[], bool] = lambda: False
         self.stop_reason = ""
-        self.waiting: Callable[[float], None] = lambda _seconds: None
+        self.waiting: Callable[[float, str], None] = lambda _seconds, _reason: None
         self.on_request: Callable[[int], None] = lambda _request_count: None
         self._without_own_record: set[tuple[str, int, str]] = set()  # resource, id, and an identity that has none there
         self._timeouts = Timeouts(self.limits.timeout)
-        self._seconds_waited, self._next, self._answer_bytes = 0.0, 0.0, 0
+        usual_doubt = DOUBT_OF_LOOPBACK if is_loopback(base_url) else DOUBT
+        self.availability = Availability(
+            self.limits.patience, usual_doubt if self.limits.doubt is None else self.limits.doubt
+        )
+        self.bystanders = Bystanders(ledger, self.send)
+        self._last, self._answer_bytes, self._requests_to_gone = -math.inf, 0, 0
+        self._cleanup_seconds = 0.0
         self._started = time.monotonic()
         self._lock = threading.Lock()
         self._overlapping = threading.Lock()  # one moment at a time, so that no two wait for each other's threads
@@ -186,10 +217,14 @@ class Target:
         """Allow requests from the budget that is kept for clean-up, whatever the time."""
         thread = threading.get_ident()
         self._cleaning.add(thread)
+        self._thread.cleaning_since = started = time.monotonic()
+        if not self.availability.gone_reason:
+            self.availability.restart_patience()
         try:
             yield
         finally:
             self._cleaning.discard(thread)
+            self._cleanup_seconds += time.monotonic() - started
 
     def close(self) -> None:
         if self._threads:
@@ -197,45 +232,216 @@ class Target:
         for pool in self._pools:
             pool.clear()
 
-    def send(self, request: Request) -> Exchange:
-        """Send a request; again after a rate limit and, except for creates, up to three times if it fails.
+    def send(self, request: Request, witness: Witness | None = None) -> Exchange:
+        """Send a request; up to three times if it fails, and again once trouble has passed that is not its own.
 
-        Of those that time out, two tries are enough.
+        Creates are only sent again after an answer that refuses them for now. Of requests that time out, two tries are
+        enough.
+
+        Args:
+            witness: sends a write of the same kind about another record, and returns the answer that matters.
 
         Raises:
-            BudgetSpentError: if no more may be sent.
+            BudgetSpentError: if no more may be sent, or the server is gone.
             WriteRefusedError: if it would write to a record that is not the run's own.
             KeyboardInterrupt: if the run must end.
         """
         if self.limits.read_only and request.method != "GET":
             raise WriteRefusedError("this run is to write nothing")
-        if request.operation in ("update", "delete") and request.identifier is not None:
-            self._check_owner(request)
+        if request.operation not in ("update", "delete") or request.identifier is None:
+            return self._send(request, witness)
+        self._check_owner(request)
+        with self.bystanders.turn(request):
+            self._check_bystanders(request)
+            reads = self.bystanders.before(request)
+            exchange = self._send(request, witness)
+            self.bystanders.after(exchange, reads)
+        if self.bystanders.harm:
+            self.stop_reason = self.stop_reason or "a write hit other records"
+        return exchange
+
+    def _send(self, request: Request, witness: Witness | None) -> Exchange:
         if self._counting and self._timeouts.gives_up(request):
             error = f"not sent: no other {request.operation} of {request.resource} was answered"
             return Exchange(request, 0, None, error=error, timed_out=True)
+        exchange = self._try(request)
+        if self.availability.is_trouble(exchange):
+            try:
+                exchange = self._outlast(exchange, witness)
+            except BudgetSpentError as error:
+                error.was_sent = True
+                raise
+        self._learn_from(exchange)
+        self.exchanges.append(exchange)
+        if request.operation == "read" and request.identity != OWN_KEY:
+            self._note_without_own_record(exchange)
+        return exchange
+
+    def send_once(self, request: Request) -> Exchange:
+        """Send a request as a witness: once, and nobody judges the answer.
+
+        Raises:
+            WriteRefusedError: if it would write to a record that is not the run's own.
+        """
+        if request.operation in ("update", "delete"):
+            self._check_owner(request)
+        exchange = self._attempt(request)
+        self.availability.note(exchange)
+        return exchange
+
+    def _try(self, request: Request) -> Exchange:
+        """Send a request and, unless it is a create, a few times more if it fails."""
         attempts: list[int | None] = []
         overlapped: list[bool] = []
         exchange = self._attempt(request)
         with suppress(BudgetSpentError):  # then the last answer is all there is
             while True:
                 self._timeouts.note(exchange)
-                if exchange.status == HTTPStatus.TOO_MANY_REQUESTS and self._wait_for_limit(exchange):
-                    exchange = self._attempt(request, tuple(attempts))
-                    continue
+                self.availability.note(exchange)
                 max_tries = 1 if request.operation == "create" else self._timeouts.tries(exchange)
-                if not exchange.failed or len(attempts) >= max_tries - 1:
+                is_asked_to_wait = stated_wait(exchange) is not None
+                if not exchange.failed or is_asked_to_wait or len(attempts) >= max_tries - 1:
                     break
+                self.availability.note_limit(exchange)
                 attempts.append(exchange.status)
                 overlapped += exchange.overlapped
                 time.sleep(self._timeouts.pause(exchange))
                 exchange = self._attempt(request, tuple(attempts), is_alone=any(overlapped))
-        exchange = replace(exchange, overlapped=(*overlapped, *exchange.overlapped))
-        self._learn_from(exchange)
-        self.exchanges.append(exchange)
-        if request.operation == "read" and request.identity != OWN_KEY:
-            self._note_without_own_record(exchange)
+        return replace(exchange, overlapped=(*overlapped, *exchange.overlapped))
+
+    def _outlast(self, exchange: Exchange, witness: Witness | None) -> Exchange:
+        """The answer to a request that failed, once its failure is known to be its own, or has passed.
+
+        Returns:
+            What the request is answered now; the failure itself if it is the request's own. A create that trouble has
+            hit may have been carried out, so it is not sent again, and nobody judges it.
+
+        Raises:
+            BudgetSpentError: if the server is gone.
+        """
+        state, request, started = self.availability, exchange.request, time.monotonic()
+        if state.gone_reason:
+            raise BudgetSpentError(state.gone_reason)
+        if state.is_known_to_fail(exchange) if self._counting else state.is_hopeless(request):
+            return exchange
+        is_trial = request.operation in ("update", "delete") and request.expects is Expect.OPEN
+        if self._counting and is_trial and not state.worked(request):
+            return exchange  # a later request of the kind finds out
+        interval = state.interval
+        for number, pause in enumerate(waits()):
+            witnessed, asked_wait = self._look(exchange, witness, has_waited=number > 0)
+            if witnessed and not state.is_trouble(witnessed):
+                return self._own(exchange, was_away=number > 0)
+            seconds = time.monotonic() - started
+            doubt = state.doubt_of(exchange) if self._counting else state.doubt
+            if asked_wait is None and not state.may_be_starting(exchange, seconds):
+                return exchange
+            if seconds >= doubt and self._others_work(request):
+                exchange = self._resumed(exchange)  # as trouble may have passed just now
+                if state.is_trouble(exchange):
+                    state.give_up(request)
+                return replace(exchange, judged_as=None) if state.is_trouble(exchange) else exchange
+            state.note_trouble(exchange, seconds, interval)
+            left_of_doubt = doubt - seconds  # not much longer than that where it never works
+            usual_wait = min(pause, max(FIRST_WAIT, left_of_doubt)) if left_of_doubt > 0 else pause
+            is_stated = asked_wait is not None and not number
+            self._wait(witnessed or exchange, asked_wait or usual_wait, is_stated=is_stated)
+            failed_status, exchange = exchange.status, self._resumed(exchange)
+            if not state.is_trouble(exchange) and exchange.status != failed_status:
+                return exchange
+        raise AssertionError
+
+    def _look(
+        self, exchange: Exchange, witness: Witness | None, *, has_waited: bool
+    ) -> tuple[Exchange | None, float | None]:
+        """The answer to a witness, if one is to be asked, and how long the server asks to wait.
+
+        Clean-up asks none: it goes on for as long as others work or may work again.
+        """
+        was_sent_before = has_waited and exchange.request.operation == "create" and exchange.status not in NOT_DONE
+        asked_wait = None if was_sent_before else stated_wait(exchange)  # that create was not sent again
+        if asked_wait is not None or exchange.status == LIMITED or not self._counting:
+            return None, asked_wait
+        witnessed = self._ask_witness(exchange.request, witness)
+        return witnessed, stated_wait(witnessed) if witnessed else None
+
+    def _own(self, exchange: Exchange, *, was_away: bool) -> Exchange:
+        """The answer to a request that failed while another of its kind works, once more if it was unlucky."""
+        state, interval = self.availability, self.availability.interval
+        is_refused = exchange.status == HTTPStatus.FORBIDDEN
+        if is_refused or (state.is_limiting and not was_away):
+            state.note_limit(exchange)
+        is_lost = exchange.status is None and not exchange.timed_out
+        for _ in range(UNLUCKY_TRIES if is_lost else 1 if was_away or is_refused else 0):
+            if state.is_trouble(exchange):
+                time.sleep(PAUSE)
+                exchange = self._resumed(exchange)
+        if state.is_trouble(exchange):
+            state.interval = interval
+            state.note_witness(exchange.request)
         return exchange
+
+    def _resumed(self, exchange: Exchange) -> Exchange:
+        """The answer to the same request once more; the same, judged by nobody, if it may have been carried out."""
+        request, was_done = exchange.request, exchange.status not in NOT_DONE
+        if request.operation == "create" and was_done:
+            if is_page(exchange):  # nothing that the server has said
+                exchange = replace(exchange, status=None, error="a page instead of an answer", headers={}, body=b"")
+            return replace(exchange, judged_as=Expect.IGNORED)
+        repeated = self._attempt(request)
+        self._timeouts.note(repeated)
+        self.availability.note(repeated)
+        if self.availability.is_trouble(repeated):
+            return replace(repeated, attempts=exchange.attempts, overlapped=exchange.overlapped)
+        return replace(
+            repeated, attempts=(exchange.status,) if was_done and request.method != "GET" else (), overlapped=()
+        )
+
+    def _ask_witness(self, request: Request, witness: Witness | None) -> Exchange | None:
+        """The answer to another request of the same kind, if one has worked before."""
+        earlier = self.availability.worked(request)
+        if earlier is None or earlier.method != "GET":
+            return witness(request) if earlier and witness else None
+        return self._read_afresh(earlier)
+
+    def _others_work(self, request: Request) -> bool:
+        """Whether a read of another kind works."""
+        other = self.availability.other_read(request)
+        return other is not None and not self.availability.is_trouble(self._read_afresh(other))
+
+    def _read_afresh(self, read: Request) -> Exchange:
+        """A read that no cache answers; without what keeps it from that where the server refuses it."""
+        afresh = self.send_once(replace(read, query=(*read.query, (CACHE_BUSTER, token_hex(4)))))
+        return self.send_once(read) if afresh.is_refusal and not self.availability.is_trouble(afresh) else afresh
+
+    def _wait(self, exchange: Exchange, seconds: float, *, is_stated: bool) -> None:
+        """Wait for trouble to pass, unless the time or the patience is over.
+
+        Args:
+            is_stated: whether the server itself asks for it, and so it uses up no patience.
+
+        Raises:
+            BudgetSpentError: if it is.
+            KeyboardInterrupt: if the run must end.
+        """
+        state, is_limit = self.availability, exchange.status == LIMITED
+        if self._counting and seconds > self._seconds_left():
+            raise BudgetSpentError(TIME_UP)
+        if not self._counting and self._cleanup_seconds + time.monotonic() - self._thread.cleaning_since > MAX_CLEANUP:
+            raise BudgetSpentError(f"clean-up took more than {MAX_CLEANUP / 60:.0f} minutes")
+        if is_stated:
+            state.note_wait(seconds)
+        elif state.is_patience_over and not self._others_work(exchange.request):
+            state.note_gone(exchange)
+            self.stop_reason = self.stop_reason or state.gone_reason
+            raise BudgetSpentError(state.gone_reason)
+        if seconds >= REPORTED_WAIT:
+            self.waiting(seconds, RATE_LIMITED if is_limit else f"the server is away ({exchange.status_text})")
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            if self._counting and self.interrupted():
+                raise KeyboardInterrupt
+            time.sleep(min(left, SLICE))
 
     def _learn_from(self, exchange: Exchange) -> None:
         """Send one request at a time after a failure that others under way may have caused, and not after one alone."""
@@ -257,6 +463,9 @@ class Target:
         for request in requests:
             if request.operation in ("update", "delete"):
                 self._check_owner(request)
+                self._check_bystanders(request)
+                if not self.bystanders.is_cleared(request):
+                    raise WriteRefusedError(f"{request.resource} {request.identifier} is in use elsewhere, too")
         self._go_on(len(requests))
         self._keep_pace(len(requests))
         moment = threading.Barrier(len(requests))
@@ -273,6 +482,10 @@ class Target:
             exchanges = list(self._threads.map(send_once, requests, delays, chain(slow, repeat(0.0))))
         self.exchanges += exchanges
         return exchanges
+
+    def _check_bystanders(self, request: Request) -> None:
+        if not self.bystanders.allows(request.resource, request.identifier, request.identity):
+            raise WriteRefusedError(f"{self.bystanders.harm}; others have {request.identifier} elsewhere, too")
 
     def _check_owner(self, request: Request) -> None:
         """Refuse to write to what is not the run's own record, or may not be for the identity that writes.
@@ -316,7 +529,7 @@ class Target:
         return replace(exchange, overlapped=tuple(overlapped))
 
     def _answer(self, request: Request, attempts: tuple[int | None, ...], pause: float) -> Exchange:
-        self._thread.patience = self._timeouts.seconds_to_wait(request, last=not self._counting)
+        self._thread.answer_time = self._timeouts.seconds_to_wait(request, last=not self._counting)
         body, headers = self._encode(request)
         url = location_url = f"{self.base_url}{request.target}{self._key_in_query(request)}"
         redirects: list[tuple[int, str]] = []
@@ -391,14 +604,17 @@ class Target:
         if not self._thread.is_burst:
             self._keep_pace(1)
         with self._lock:
-            if self.request_count >= self.limits.requests:
+            if self._counted_requests >= self.limits.requests:
                 raise BudgetSpentError(BUDGET_SPENT)
+            self._requests_to_gone += bool(self.availability.gone_reason)
+            if self._requests_to_gone > MAX_AFTER_GONE:
+                raise BudgetSpentError(self.availability.gone_reason)
             self.request_count += 1
             self._thread.number = self.request_count
         self.on_request(self._thread.number)
         self._thread.started_at = time.monotonic()
-        left = max(self._seconds_left(), MIN_WAIT) if self._counting else math.inf
-        self._thread.timeout = min(self.limits.timeout, self._thread.patience, left)
+        left = max(self._seconds_left(), MIN_TIME) if self._counting else math.inf
+        self._thread.timeout = min(self.limits.timeout, self._thread.answer_time, left)
         pool = self._thread.pool or self._pool()
         if request.method != "GET":
             pool.clear()  # if a server closes a kept connection, the fate of a write is unknown
@@ -416,7 +632,7 @@ class Target:
             raise KeyboardInterrupt
         if self.stop_reason:
             raise BudgetSpentError(self.stop_reason)
-        total, records = self.request_count + requests - 1, len(self.ledger.entries)
+        total, records = self._counted_requests + requests - 1, len(self.ledger.entries)
         if (
             total + CLEANUP_RESERVE + CLEANUP_PER_RECORD * records >= self.limits.requests
         ):  # else there is enough for all that was made
@@ -426,26 +642,21 @@ class Target:
         if self._seconds_left() <= 0:
             raise BudgetSpentError(TIME_UP)
 
+    @property
+    def _counted_requests(self) -> int:
+        """The requests that count towards the budget: all but those for which the server had no time."""
+        return self.request_count - self.availability.limit_count
+
     def _seconds_left(self) -> float:
         return (self.limits.seconds or math.inf) - (time.monotonic() - self._started)
 
     def _keep_pace(self, requests: int) -> None:
         with self._lock:
-            pause = self._next - time.monotonic()
-            self._next = max(self._next, time.monotonic()) + self.limits.interval * requests
-        if pause > 0:
-            time.sleep(pause)
-
-    def _wait_for_limit(self, exchange: Exchange) -> bool:
-        """Wait as long as a rate limit says, if there is patience left."""
-        header = exchange.headers.get("Retry-After") or exchange.headers.get("X-RateLimit-Reset") or "1"
-        seconds = max(min(_seconds_of(header), MAX_WAIT), MIN_WAIT)
-        if self._seconds_waited + seconds > self.limits.patience or (self._counting and seconds > self._seconds_left()):
-            return False
-        self._seconds_waited += seconds
-        self.waiting(seconds)
-        time.sleep(seconds)
-        return True
+            now, interval = time.monotonic(), max(self.limits.interval, self.availability.interval)
+            due = max(now, self._last + interval)
+            self._last = due + interval * (requests - 1)
+        if due > now:
+            time.sleep(due - now)
 
 
 def _halves(body: bytes, pause: float) -> Iterator[bytes]:
@@ -467,13 +678,3 @@ def _is_safe(url: str, location_url: str) -> bool:
     """Whether a redirect may receive the key: it leads to the same host, and does not drop TLS."""
     before, after = urlsplit(url), urlsplit(location_url)
     return before.netloc == after.netloc and after.scheme in (before.scheme, "https")
-
-
-def _seconds_of(header: str) -> float:
-    """The seconds to wait, from a header that holds seconds, or a time as a date or Unix time."""
-    if re.fullmatch(r"-?\d{1,15}(\.\d{1,15})?", header.strip(), re.ASCII):
-        seconds = float(header)
-        return seconds - time.time() if seconds > EPOCH else seconds
-    with suppress(ValueError, OverflowError):
-        return parsedate_to_datetime(header).timestamp() - time.time()
-    return 1.0

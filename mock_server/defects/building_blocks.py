@@ -379,6 +379,10 @@ def is_full(body: Body) -> bool:
     return bool(len(body["data"]) == body["meta"]["results_per_page"])
 
 
+def is_empty(body: Body) -> bool:
+    return not body["meta"]["total"]
+
+
 def is_page(number: int) -> Callable[[Body], bool]:
     return lambda body: bool(body["meta"]["page"] == number)
 
@@ -399,13 +403,14 @@ def is_email(row: Body) -> bool:
 
 
 def other_record(call: Call, answer: Response) -> Record | None:
-    """The first record of the list other than the one that was written."""
+    """The record whose id is closest to that of the one that was written, the later one of two."""
     written_id = made_id(call, answer)
-    return next((record for record in call.records if record.id != written_id), None)
+    others = [record for record in call.records if record.id != written_id]
+    return min(others, key=lambda record: (abs(record.id - written_id), -record.id), default=None)
 
 
 def changes_a_neighbour(values: Callable[[Record, str], Mapping[str, Any]]) -> Callable[[Call, Response], None]:
-    """Change the first other record of the list; `values` is given the record and the label's name."""
+    """Change the record next to the one that was written; `values` is given the record and the label's name."""
 
     def effect(call: Call, answer: Response) -> None:
         record = other_record(call, answer)

@@ -1,9 +1,12 @@
 """Special cases: what only one or two defects do, area by area."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
+from http import HTTPStatus
 from time import monotonic
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -13,6 +16,7 @@ from werkzeug.wrappers import Response
 
 from mock_server.defects.building_blocks import (
     SHOWING_OPERATIONS,
+    TYPES,
     Body,
     Call,
     CallTest,
@@ -35,6 +39,8 @@ from mock_server.defects.building_blocks import (
     turns,
 )
 from mock_server.http.context import context_of
+from mock_server.store.collection import UnknownIdError
+from mock_server.store.protocols import Collection
 from mock_server.store.records import Record
 
 # Operations that are refused, fail, or are moved elsewhere.
@@ -171,6 +177,48 @@ def new_records_last(call: Call, body: Body) -> None:
             body["data"][-1] = call.mock.representations.read(call.resource, newest)["data"]
 
 
+# Records that have the same id in other resources.
+
+
+def same_ids(call: Call, resources: Iterable[str]) -> Iterator[tuple[Collection, Record]]:
+    """The records of other resources that have the id of a call."""
+    for name in resources:
+        collection = call.of(call.mock.contract.resources[name])
+        if name != call.resource.name:
+            with suppress(UnknownIdError):
+                yield collection, collection.get(int(call.identifier))
+
+
+def removes_same_ids(*resources: str) -> Callable[[Call, Response], None]:
+    def effect(call: Call, _: Response) -> None:
+        for collection, record in same_ids(call, resources):
+            collection.delete(record.id)
+
+    return effect
+
+
+def renames_same_ids(*resources: str) -> Callable[[Call, Response], None]:
+    def effect(call: Call, _: Response) -> None:
+        text = call.form.get(call.resource.label)
+        for collection, record in same_ids(call, resources) if text else ():
+            new = {**record.values, "name" if "name" in record.values else "host": text}
+            collection.update(record.id, partial(replace, values=new))
+
+    return effect
+
+
+def reads_same_ids(*resources: str) -> Transformation:
+    def transformation(call: Call, serve: Serve) -> Response:
+        if call.operation == "read" and call.account and call.record is None and call.identifier.isdecimal():
+            for resource in (call.mock.contract.resources[name] for name in resources if name != call.resource.name):
+                answer = serve(call.at("read", int(call.identifier), resource))
+                if answer.status_code == HTTPStatus.OK:
+                    return answer
+        return serve(call)
+
+    return transformation
+
+
 # Lists with wrong totals.
 
 
@@ -303,19 +351,23 @@ MADE_UP = {"name": "Untitled", "host": "untitled-{}.example.com", "type": "webho
 MANY_FIELDS = 8  # fields
 
 
-def filled_in(field: str, status: int | None = None) -> Callable[[Call, Serve], Response]:
-    """Make up a required field that is missing; answer with another status, if one is given."""
+def filled_in(field: str, status: int | None = None, *, stays_empty: bool = False) -> Callable[[Call, Serve], Response]:
+    """Make up a required field that is missing; answer with another status, if one is given.
+
+    Args:
+        stays_empty: whether the record is kept without a value all the same.
+    """
 
     def transformation(call: Call, serve: Serve) -> Response:
         if call.operation != "create" or not call.account or not call.parts or field in call.form:
             return serve(call)
         call.memory["count"] = call.memory.get("count", 0) + 1
         answer = serve(call.sending(call.form | {field: MADE_UP[field].format(call.memory["count"])}))
-        return (
-            Response(b"{}", status, content_type="application/json")
-            if status and is_carried_out(call, answer)
-            else answer
-        )
+        if not status or not is_carried_out(call, answer):
+            return answer
+        if stays_empty:
+            call.collection.update(made_id(call, answer), lambda old: replace(old, values={**old.values, field: ""}))
+        return Response(b"{}", status, content_type="application/json")
 
     return transformation
 
@@ -485,6 +537,25 @@ MAX_CREATES = 3
 FUTURE_TIME = "2027-01-01 00:00:00"
 
 
+def other_scheme(row: Body) -> str:
+    return "http://" if row["scheme"] == "https://" else "https://"
+
+
+def repeats_its_label(call: Call) -> bool:
+    label = call.resource.label
+    return call.record is not None and call.form.get(label) == call.record.values[label]
+
+
+def stores_what_it_refuses(call: Call, serve: Serve) -> Response:
+    is_invalid = call.form.get("type", TYPES[0]) not in TYPES or "x" in call.form.values()
+    if call.operation != "update" or call.record is None or not is_invalid:
+        return serve(call)
+    label, values = call.resource.label, call.record.values
+    new = {**values, label: call.form.get(label, values[label])}
+    call.collection.update(call.record.id, lambda record: replace(record, values=new))
+    return Response(b"{}", HTTPStatus.UNPROCESSABLE_ENTITY, content_type="application/json")
+
+
 def updated_shows(name: str, value: Callable[[Body], Any]) -> Transformation:
     """Show another value in a field of updated records."""
 
@@ -580,6 +651,20 @@ def let_in(operations: str, applies: CallTest) -> Transformation:
     return transformation
 
 
+def empty_for(clients: CallTest) -> Transformation:
+    """Answer lists of some clients with an empty page."""
+
+    def transformation(call: Call, serve: Serve) -> Response:
+        if call.operation != "list" or not clients(call):
+            return serve(call)
+        answer = serve(call.by(f"Bearer {first_key(call)}"))
+        body = content(answer)
+        body["data"], body["meta"]["total"], body["meta"]["total_pages"] = [], 0, 1
+        return json_answer(call, answer, body)
+
+    return transformation
+
+
 def has_no_key(call: Call) -> bool:
     return not call.authorization
 
@@ -664,7 +749,22 @@ def forbids_and_shows(call: Call, serve: Serve) -> Response:
 
 # Odd input that makes the server fail.
 
-MAX_TEXT = 200
+MAX_TEXT, MAX_VARCHAR = 200, 255
+
+
+def has_letters_beyond(last: str) -> CallTest:
+    """Whether a name holds a letter behind another one."""
+    return lambda call: any(letter > last for letter in call.form.get("name", ""))
+
+
+def keeps_deleted_labels(call: Call, serve: Serve) -> Response:
+    labels: set[str] = call.memory.setdefault(call.resource.name, set())
+    label = call.resource.label
+    if call.operation == "delete" and call.record:
+        labels.add(str(call.record.values[label]))
+    if call.operation == "create" and call.form.get(label) in labels:
+        return Response(FAILURE, 500, content_type="text/html")
+    return serve(call)
 
 
 def fails(operations: str, applies: CallTest) -> Transformation:

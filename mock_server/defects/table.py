@@ -32,6 +32,7 @@ from mock_server.defects.building_blocks import (
     has_known_key,
     ignores,
     is_email,
+    is_empty,
     is_full,
     is_page,
     json_by_call,
@@ -113,6 +114,8 @@ def defect(
     return lambda rule: Defect(name, rule, description, transformation, resources, needs or {})
 
 
+RESOURCES, CONSECUTIVE = (S, D, N), {"ids": "consecutive"}
+
 # fmt: off
 TABLE: Table = {
     "operations.list-answers": [
@@ -129,6 +132,13 @@ TABLE: Table = {
         defect("reads-fail", "Each read fails.", refuses("read", 500)),
         defect("oldest-record-is-not-found", "The oldest record is listed, but not found by its id.",
                refuses("read", 404, applies=custom.is_oldest))],
+    "operations.read-shows-its-resource": [
+        defect("reads-go-by-the-id-alone", "A read shows the record of another resource that has the id.",
+               custom.reads_same_ids(*RESOURCES)),
+        defect("domain-reads-show-handlers", "A read of a domain shows the handler that has the id.",
+               custom.reads_same_ids(N), D),
+        defect("handler-reads-show-splash-pages", "A read of a handler shows the splash page that has the id.",
+               custom.reads_same_ids(S), N)],
     "operations.create-answers": [
         defect("creates-are-not-allowed", "A create is answered as a wrong method.", refuses("create", 405)),
         defect("creates-are-invalid", "No form is good enough for a create.", refuses("create", 422)),
@@ -335,6 +345,18 @@ TABLE: Table = {
                link("prev", lambda body: body["links"]["prev"] or body["links"]["first"])),
         defect("prev-of-the-first-is-page-0", "On page 1, `prev` names page 0.",
                link("prev", lambda body: body["links"]["prev"] or page_url(body, 0)))],
+    "pagination.empty-list-is-page-1": [
+        defect("empty-list-has-a-next-page", "The `next` of an empty list names page 2.",
+               link("next", lambda body: page_url(body, 2), is_empty)),
+        defect("empty-list-has-a-page-before", "The `prev` of an empty list names page 0.",
+               link("prev", lambda body: page_url(body, 0), is_empty)),
+        defect("empty-list-is-page-0", "An empty list says that it is page 0.",
+               json_of("list", lambda body: body["meta"].update(page=0) if is_empty(body) else None))],
+    "pagination.empty-list-has-one-page-at-most": [
+        defect("empty-list-has-two-pages", "An empty list has two pages.",
+               json_of("list", lambda body: body["meta"].update(total_pages=2) if is_empty(body) else None)),
+        defect("empty-list-begins-with-page-2", "The `first` of an empty list names page 2.",
+               link("first", lambda body: page_url(body, 2), is_empty))],
     "pagination.neighbours-past-the-end-exist": [
         defect("next-past-the-end-goes-on", "Past the last page, `next` names a page that there is not.",
                link("next", lambda body: page_url(body, body["meta"]["page"] + 1), custom.is_past_the_end),
@@ -658,8 +680,8 @@ TABLE: Table = {
         defect("handler-without-name-is-made", "A create without `name` makes a record, with one that is made up.",
                custom.filled_in("name"), N),
         defect("splash-page-without-name-is-refused-and-made",
-               "A create without `name` is refused, and makes a record all the same.", custom.filled_in("name", 400),
-               S),
+               "A create without `name` is refused, and makes a record all the same.",
+               custom.filled_in("name", 400, stays_empty=True), S),
         defect("splash-page-without-name-is-called-made",
                "A create without `name` is told that it succeeded, and makes no record.", custom.claim_creation, S)],
     "forms.host-required": [
@@ -728,6 +750,18 @@ TABLE: Table = {
                refuses("update", 400, applies=custom.lacks("name")), N),
         defect("handler-update-needs-type", "An update without `type` is refused.",
                refuses("update", 400, applies=custom.lacks("type")), N)],
+    "forms.ordinary-input-does-not-fail": [
+        defect("other-scripts-fail", "A write with letters beyond Latin-1 in the name fails.",
+               custom.fails("create update", custom.has_letters_beyond("\xff")), S, N),
+        defect("letters-of-four-bytes-fail", "A write with a letter beyond U+FFFF in the name fails.",
+               custom.fails("create update", custom.has_letters_beyond("\uffff")), S, N),
+        defect("code-of-a-page-fails", "An update with more than 255 characters of code fails.",
+               custom.fails("update", lambda call: len(call.form.get("custom_css", "")) > custom.MAX_VARCHAR), S),
+        defect("long-addresses-fail", "A write with an address of more than 200 characters fails.",
+               custom.fails("create update", lambda call: any(len(text) > custom.MAX_TEXT for name, text in
+                                                              call.form.items() if name.endswith("_url"))), S, D),
+        defect("deleted-names-fail", "A create with the name or host of a deleted record fails.",
+               custom.keeps_deleted_labels)],
     "forms.files-are-accepted": [
         defect("create-takes-no-logo", "A file in `logo` makes a create refused.",
                refuses("create", 422, applies=gives("logo")), S),
@@ -963,6 +997,34 @@ TABLE: Table = {
                then_do("delete", removes_a_neighbour)),
         defect("delete-renames-another", "A delete renames another record.",
                then_do("delete", changes_a_neighbour(renamed)))],
+    "lifecycle.update-leaves-same-ids": [
+        defect("updates-go-by-the-id-alone", "An update renames what has the same id in other resources, too.",
+               then_do("update", custom.renames_same_ids(*RESOURCES)), needs=CONSECUTIVE),
+        defect("domain-updates-go-by-the-id-alone", "An update of a domain renames the splash page with its id, too.",
+               then_do("update", custom.renames_same_ids(S)), D, needs=CONSECUTIVE),
+        defect("splash-page-updates-go-by-the-id-alone",
+               "An update of a splash page renames the handler with its id, too.",
+               then_do("update", custom.renames_same_ids(N)), S, needs=CONSECUTIVE)],
+    "lifecycle.delete-leaves-same-ids": [
+        defect("deletes-go-by-the-id-alone", "A delete removes what has the same id in other resources, too.",
+               then_do("delete", custom.removes_same_ids(*RESOURCES)), needs=CONSECUTIVE),
+        defect("domain-deletes-go-by-the-id-alone", "A delete of a domain removes the handler with its id, too.",
+               then_do("delete", custom.removes_same_ids(N)), D, needs=CONSECUTIVE),
+        defect("handler-deletes-go-by-the-id-alone", "A delete of a handler removes the splash page with its id, too.",
+               then_do("delete", custom.removes_same_ids(S)), N, needs=CONSECUTIVE)],
+    "lifecycle.update-takes-present-values": [
+        defect("present-name-is-taken", "An update with the name or host of the record itself is refused.",
+               refuses("update", 422, applies=custom.repeats_its_label)),
+        defect("present-host-is-a-conflict", "An update with the host that the domain has is a conflict.",
+               refuses("update", 409, applies=custom.repeats_its_label), D)],
+    "lifecycle.refused-update-changes-nothing": [
+        defect("refused-updates-are-stored", "An update that is refused for its type or number stores the name.",
+               custom.stores_what_it_refuses)],
+    "lifecycle.update-leaves-what-only-the-server-sets": [
+        defect("update-turns-the-color-white", "An update makes the colour of a splash page white.",
+               custom.updated_shows("color", lambda _: "#ffffff"), S),
+        defect("update-drops-the-s-of-https", "An update gives a domain another scheme.",
+               custom.updated_shows("scheme", custom.other_scheme), D)],
     "lifecycle.reads-change-nothing": [
         defect("lists-touch-a-record", "A list sets `last_datetime` of its first record.",
                then_do("list", touches(lambda call: next(iter(call.records), None)))),
@@ -980,13 +1042,23 @@ TABLE: Table = {
         defect("wrong-key-lists", "Who sends any key can list the account's records.",
                custom.let_in("list", custom.has_wrong_key)),
         defect("shorter-key-lists", "Who sends the beginning of the key can list the account's records.",
-               custom.let_in("list", custom.key_that(custom.is_prefix))),
+               custom.let_in("list", custom.key_that(custom.is_prefix)))],
+    "accounts.strangers-are-refused": [
+        defect("nobody-gets-an-empty-list", "Who sends no key gets an empty list.",
+               custom.empty_for(custom.has_no_key)),
+        defect("wrong-key-gets-an-empty-list", "Who sends a wrong key gets an empty list.",
+               custom.empty_for(custom.has_wrong_key))],
+    "accounts.key-opens-nothing-elsewhere": [
         defect("another-scheme-lists", "Who sends the key under another scheme can list the account's records.",
                custom.let_in("list", custom.uses_another_scheme), S),
         defect("token-scheme-lists", "Who sends the key under the scheme Token can list the account's records.",
                custom.let_in("list", custom.uses_token_scheme)),
         defect("key-in-the-query-lists", "Who sends the key in the query can list the account's records.",
-               custom.let_in("list", custom.sends_key_in_the_query))],
+               custom.let_in("list", custom.sends_key_in_the_query)),
+        defect("key-in-a-cookie-reads", "Who sends the key in a cookie can read the account's records.",
+               custom.let_in("read", custom.sends_key_in_a_cookie), D),
+        defect("key-as-a-parameter-reads", "Who sends the key as a parameter of Bearer can read the records.",
+               custom.let_in("read", custom.sends_key_as_parameter), N)],
     "accounts.strangers-read-no-record": [
         defect("nobody-reads", "Who sends no key can read the account's records.",
                custom.let_in("read", custom.has_no_key)),
@@ -998,11 +1070,7 @@ TABLE: Table = {
                custom.let_in("read", custom.key_that(custom.is_longer)), D),
         defect("key-in-capitals-reads", "Who sends the key in capital letters can read the account's records.",
                custom.let_in("read", custom.key_that(lambda text, key: text != key and text.lower() == key.lower())),
-               N),
-        defect("key-in-a-cookie-reads", "Who sends the key in a cookie can read the account's records.",
-               custom.let_in("read", custom.sends_key_in_a_cookie), D),
-        defect("key-as-a-parameter-reads", "Who sends the key as a parameter of Bearer can read the records.",
-               custom.let_in("read", custom.sends_key_as_parameter), N)],
+               N)],
     "accounts.strangers-create-nothing": [
         defect("nobody-creates", "Who sends no key can make records in the account.",
                custom.let_in("create", custom.has_no_key)),

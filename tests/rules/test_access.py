@@ -128,6 +128,15 @@ def test_a_read_shows_unauthorized_clients_nothing(exchange: Exchange, expected:
     assert said("accounts.strangers-read-no-record", tried("read", exchange)) == expected
 
 
+def test_who_sends_the_accounts_own_key_in_another_way_is_no_stranger() -> None:
+    for status, expected in ((401, "S"), (200, "V")):
+        exchange = sent("read", {"data": MINE}, status=status, identity="the key in the query")
+        exchange = exchange if status == 200 else sent("read", identity="the key in the query")
+        evidence = tried("read", exchange, identity="the key in the query")
+        assert said("accounts.key-opens-nothing-elsewhere", evidence) == expected
+        assert said("accounts.strangers-read-no-record", evidence) == ""
+
+
 @pytest.mark.parametrize(
     ("exchange", "expected"),
     [
@@ -255,3 +264,16 @@ def test_what_fails_whenever_a_key_is_missing_is_no_refusal(statuses: tuple[int 
     attempts += [AccessAttempt(OTHER, sent("read", status=500, identity=OTHER), "", MINE)] * 3
     evidence = visit(THERE, access_attempts={D.name: attempts})
     assert said("robustness.strangers-do-not-fail", evidence) == expected
+
+
+@pytest.mark.parametrize(
+    ("status", "rows", "total", "refused", "hidden"),
+    [(401, None, 0, "S", "S"), (200, [], 0, "V", "S"), (200, [MINE], 1, "S", "V"), (200, [], 2, "V", "V")],
+)
+def test_a_stranger_gets_no_list_and_no_total_of_the_account(
+    status: int, rows: list[Any] | None, total: int, refused: str, hidden: str
+) -> None:
+    body = None if rows is None else page(rows, total=total).json
+    evidence = tried("list", sent("list", body, status=status))
+    assert said("accounts.strangers-are-refused", evidence) == refused
+    assert said("accounts.strangers-see-no-list", evidence) == hidden

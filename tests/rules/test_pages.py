@@ -212,6 +212,29 @@ def test_a_page_that_is_there_is_not_past_the_end() -> None:
     assert said("pagination.neighbours-past-the-end-exist", visit(there)) == "N"
 
 
+@pytest.mark.parametrize(
+    ("change", "one", "at_most_one"),
+    [
+        ({}, "SSSS", "SSS"),
+        ({"/meta/page": 0}, "VSSS", "SSS"),
+        ({"/links/next": f"{API}2"}, "SVSS", "SSS"),
+        ({"/links/prev": f"{API}0"}, "SSVS", "SSS"),
+        ({"/links/self": f"{API}2"}, "SSSV", "SSS"),
+        ({"/meta/total_pages": 2}, "SSSS", "VSS"),
+        ({"/links/first": f"{API}2"}, "SSSS", "SVS"),
+        ({"/links/last": f"{API}0"}, "SSSS", "SSS"),
+    ],
+)
+def test_an_empty_list_has_one_page_at_most(change: dict[str, Any], one: str, at_most_one: str) -> None:
+    assert said("pagination.empty-list-is-page-1", visit(page([], change=change))) == one
+    assert said("pagination.empty-list-has-one-page-at-most", visit(page([], change=change))) == at_most_one
+
+
+def test_a_list_with_records_is_not_empty() -> None:
+    assert said("pagination.empty-list-is-page-1", visit(page(rows(D, 1)))) == "N"
+    assert said("pagination.empty-list-has-one-page-at-most", visit(page(rows(D, 1)))) == "N"
+
+
 # ---- the collection as a whole
 
 EVERY = list(range(1, 31))

@@ -18,8 +18,9 @@ from contract_tests.evidence import (
     PagingScan,
     Removal,
     RepeatedListing,
+    SameIdCheck,
 )
-from contract_tests.exchange import Exchange, Expect, FormValue
+from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Expect, FormValue
 from contract_tests.multipart import FORM_STYLES, NOTHING_CHOSEN, STREAMED, UNUSUAL, FormStyle
 from link_management_contract import Resource
 
@@ -553,11 +554,11 @@ OWN, OTHERS = record(D, 7), record(D, 1)
     [
         ([OTHERS, OWN], {"changed": {9}}, "SS"),
         ([OTHERS, OWN], {}, ""),
-        ([record(D, 1, host="x"), OWN], {"changed": {9}}, "VS"),
+        ([record(D, 1, host="x"), OWN], {"changed": {9}}, "US"),
         ([OTHERS, record(D, 7, host="x")], {"changed": {9}}, "SV"),
         ([OTHERS, record(D, 7, host="x")], {"changed": {7}}, "S"),
         ([record(D, 1, is_enabled=True), OWN], {"changed": {9}}, "SS"),
-        ([OWN], {"changed": {9}}, "VS"),
+        ([OWN], {"changed": {9}}, "US"),
         ([OTHERS], {"changed": {9}}, "VS"),
         ([OTHERS], {"removed": {7}}, "S"),
         ([OWN], {"changed": {9}, "complete": False}, "S"),
@@ -577,20 +578,13 @@ def test_a_write_leaves_other_records(
     assert [said(f"lifecycle.{each}-leaves-other-records", evidence) for each in others] == [""] * len(others)
 
 
-@pytest.mark.parametrize("after", [[record(D, 1, host="x"), OWN], [OWN]], ids=["changed", "gone"])
-def test_what_others_may_have_done_is_not_held_against_a_write(after: list[dict[str, Any]]) -> None:
-    evidence = around("create", [OTHERS, OWN], after, created={9})
-    evidence.change_periods.append(phase("other", rows(D, 1), rows(D, 1, 9)))
-    assert said("lifecycle.create-leaves-other-records", evidence) == "US"
-    evidence = around("create", [OTHERS, OWN], after, created={9})
-    quiet = PagingScan(listing(page(rows(D, 1))), (), listing(page(rows(D, 1))))
-    evidence.paging_scans = [quiet]
-    assert said("lifecycle.create-leaves-other-records", evidence) == "VS"
-    moved = PagingScan(listing(page(rows(D, 1, 2))), (), listing(page(rows(D, 2, 1))))
-    edited = PagingScan(listing(page(rows(D, 2))), (), listing(page([record(D, 2, host="x")])))
-    for busy in (moved, edited):
-        evidence.paging_scans = [busy]
-        assert said("lifecycle.create-leaves-other-records", evidence) == "US"
+@pytest.mark.parametrize(("host", "expected"), [("x", "US"), ("ct1x-1z.example.com", "VS")])
+def test_a_change_of_others_is_held_against_a_write_if_it_shows_what_the_run_has_written(
+    host: str, expected: str
+) -> None:
+    evidence = around("create", [OTHERS, OWN], [record(D, 1, host=host), OWN], created={9})
+    evidence.markers = {"ct1x-1z"}
+    assert said("lifecycle.create-leaves-other-records", evidence) == expected
 
 
 def test_an_update_adds_no_record_of_the_run() -> None:
@@ -612,7 +606,7 @@ def test_an_update_adds_no_record_of_the_run() -> None:
         ({"host": "b"}, {"host": "a", "scheme": "http://"}, {"host": "b"}, "S", "S"),
         ({"host": "b"}, {"custom_index_url": "x"}, {"host": "b", "custom_index_url": ""}, "S", "V"),
         ({"custom_index_url": "x"}, {}, {"custom_index_url": "x", "host": "z"}, "S", "V"),
-        ({"custom_index_url": "x"}, {}, {"custom_index_url": "x", "scheme": "http://"}, "S", "V"),
+        ({"custom_index_url": "x"}, {}, {"custom_index_url": "x", "scheme": "http://"}, "S", "S"),
         ({"custom_index_url": ""}, {"custom_index_url": "x"}, {"custom_index_url": "x"}, "", "S"),
     ],
 )
@@ -730,6 +724,108 @@ def test_reads_change_nothing() -> None:
     assert said(rule, visit(paging_scans={D.name: [scan]}, created_ids={D.name: {1}})) == "V"
 
 
+# ---- present values, refused updates, what only the server sets
+
+
+def updates(*steps: tuple[Exchange, dict[str, Any], dict[str, Any]]) -> Evidence:
+    """A visit with some updates of record 7, each with what a read shows before and after it."""
+    changes = [
+        Change(exchange, dict(exchange.request.form or {}), record(D, 7, **before), read(record(D, 7, **now)))  # type: ignore[arg-type]
+        for exchange, before, now in steps
+    ]
+    return visit(*(exchange for exchange, _, _ in steps), changes={D.name: changes})
+
+
+def refused(form: dict[str, FormValue], status: int = 422) -> Exchange:
+    return answer("update", status=status, form=form, identifier=7)
+
+
+A, B = {"host": "a"}, {"host": "b"}
+CALLED_B = (written(7, {"host": "b"}), A, B)
+
+
+@pytest.mark.parametrize(
+    ("rule", "evidence", "expected"),
+    [
+        ("update-takes-present-values", updates((written(7, {"host": "a"}), A, A)), "S"),
+        ("update-takes-present-values", updates((refused({"host": "a"}), A, A), CALLED_B), "V"),
+        ("update-takes-present-values", updates((refused({"host": "a"}, 409), A, A), CALLED_B), "V"),
+        ("update-takes-present-values", updates((refused({"host": "a"}), A, A), (refused({"host": "b"}), A, A)), "U"),
+        ("update-takes-present-values", updates((refused({"host": "a"}), A, A)), "U"),
+        ("update-takes-present-values", updates(CALLED_B), "N"),
+        ("refused-update-changes-nothing", updates((refused({"host": "b"}), A, A)), "S"),
+        ("refused-update-changes-nothing", updates((refused({"host": "b"}), A, B)), "V"),
+        ("refused-update-changes-nothing", updates((refused({"host": "b"}), A, {"host": "c"})), "S"),
+        ("refused-update-changes-nothing", updates(CALLED_B), "N"),
+        ("update-leaves-what-only-the-server-sets", updates((written(7, {"custom_index_url": "x"}), {}, {})), "S"),
+        (
+            "update-leaves-what-only-the-server-sets",
+            updates((written(7, {"custom_index_url": "x"}), {}, {"scheme": "http://"})),
+            "V",
+        ),
+        ("update-leaves-what-only-the-server-sets", updates((*CALLED_B[:2], B | {"scheme": "http://"})), ""),
+    ],
+)
+def test_an_update_is_judged_by_what_it_may_not_do(rule: str, evidence: Evidence, expected: str) -> None:
+    assert said(f"lifecycle.{rule}", evidence) == expected
+
+
+ORDINARY = Expect.ORDINARY
+
+
+@pytest.mark.parametrize(
+    ("exchange", "expected"),
+    [
+        (answer("create", status=201, form={"host": "a"}, expects=ORDINARY), "S"),
+        (answer("create", status=422, form={"host": "a"}, expects=ORDINARY), "S"),
+        (answer("create", status=500, form={"host": "a"}, expects=ORDINARY, attempts=(500, 500)), "V"),
+        (answer("create", status=500, form={"host": "a"}, expects=ORDINARY), "U"),
+        (answer("update", status=500, form={"host": "a"}, identifier=7, expects=ORDINARY, attempts=(500, 500)), "U"),
+        (answer("create", status=500, form={"host": "a"}, expects=OPEN, attempts=(500, 500)), ""),
+    ],
+)
+def test_ordinary_input_may_be_refused_and_makes_nothing_fail(exchange: Exchange, expected: str) -> None:
+    assert said("forms.ordinary-input-does-not-fail", visit(made(7, {}), exchange)) == expected
+
+
+# ---- the same ids in another resource or account
+
+BEFORE = read(record(N, 7), N)
+
+
+def bystander(
+    write: Exchange, after: Exchange, *, owner: str = OWN_KEY, own: bool = True, hit: bool = False
+) -> Evidence:
+    return visit(write, same_id_checks=[SameIdCheck(write, BEFORE, after, (N.name, owner), is_own=own, is_hit=hit)])
+
+
+@pytest.mark.parametrize(
+    ("rule", "evidence", "expected"),
+    [
+        ("update-leaves-same-ids", bystander(written(7, {"host": "a"}), BEFORE), "S"),
+        ("update-leaves-same-ids", bystander(written(7, {"host": "a"}), BEFORE, hit=True), "V"),
+        ("update-leaves-same-ids", bystander(written(7, {"host": "a"}), BEFORE, own=False, owner=OTHER, hit=True), "V"),
+        ("update-leaves-same-ids", bystander(deleted(7), GONE, hit=True), "N"),
+        ("delete-leaves-same-ids", bystander(deleted(7), BEFORE), "S"),
+        ("delete-leaves-same-ids", bystander(deleted(7), GONE, hit=True), "V"),
+        ("delete-leaves-same-ids", visit(), "N"),
+    ],
+)
+def test_a_write_leaves_what_has_the_same_id_elsewhere(rule: str, evidence: Evidence, expected: str) -> None:
+    assert said(f"lifecycle.{rule}", evidence) == expected
+
+
+@pytest.mark.parametrize(("is_hit", "expected"), [(False, "S"), (True, "V")])
+def test_a_read_shows_no_record_of_another_resource(*, is_hit: bool, expected: str) -> None:
+    shown = read(record(N, 7, name="ct1x-1z"))
+    check = SameIdCheck(shown, shown, shown, (D.name, OWN_KEY), is_own=is_hit, is_hit=is_hit)
+    assert said("operations.read-shows-its-resource", visit(same_id_checks=[check])) == expected
+    assert (
+        said("operations.read-shows-its-resource", visit(same_id_checks=[replace(check, collection=(N.name, OWN_KEY))]))
+        == "N"
+    )
+
+
 # ---- odd input
 
 TWICE = (500, 500)
@@ -769,12 +865,3 @@ def test_an_update_of_a_deleted_record_is_one_of_an_odd_id() -> None:
     assert said("robustness.odd-text-does-not-fail", evidence) == ""
     other = answer("update", status=404, form={"host": "a"}, identifier=8, expects=OPEN)
     assert said("robustness.odd-text-does-not-fail", visit(*WORKING, other, removals={D.name: [Removal(gone)]})) == "S"
-
-
-def test_what_others_removed_is_no_ones_fault_where_none_of_theirs_was_left_to_see_it() -> None:
-    before, after = [OTHERS, OWN], [OWN]
-    for left, expected in (([OTHERS, OWN], "VS"), ([OWN], "US")):
-        evidence = around("create", before, after, changed={9})
-        look = listing(page(left))
-        evidence.controls = [(look, look)]
-        assert said("lifecycle.create-leaves-other-records", evidence) == expected

@@ -11,7 +11,7 @@ from faulty import BASE_URL, CONTRACT, Explore, honest, looks, survey_alone, ver
 from contract_tests.evidence import Evidence
 from contract_tests.exploration import Exploration
 from contract_tests.observation import NEEDS_ALL, NEEDS_CONTROL, Chapter, Chapters
-from contract_tests.proof import PARALLEL_RULE, RECORDS, STARTING_RECORDS
+from contract_tests.proof import ACROSS_RESOURCES, RECORDS, STARTING_RECORDS
 from contract_tests.run import needed
 from contract_tests.verdicts import VIOLATED, Verdict, judge
 from mock_server import Settings
@@ -20,9 +20,13 @@ from mock_server.defects import DEFECTS
 NAMES = [
     name
     for name, defect in DEFECTS.items()
-    if CONTRACT.rules[defect.rule].decided_by != "round" and defect.rule != PARALLEL_RULE
+    if CONTRACT.rules[defect.rule].decided_by != "round" and defect.rule not in ACROSS_RESOURCES
 ]
-NEVER_ON_AN_HONEST_SERVER = {"operations.reads-redirected-within-host", PARALLEL_RULE}  # as one thread visits it
+NEVER_ON_AN_HONEST_SERVER = {
+    "operations.reads-redirected-within-host",
+    "lifecycle.refused-update-changes-nothing",
+    *ACROSS_RESOURCES,
+}  # in a single visit
 EXPLORED = """
     another-scheme-lists any-type-is-stored chat-alone-is-refused create-answers-the-id-of-the-same-name
     create-does-not-know-quoted-boundaries creates-are-done-and-fail far-page-shows-the-first key-as-a-parameter-reads
@@ -37,6 +41,7 @@ EXPLORED = """
     update-changes-all-of-the-same-host update-changes-all-of-the-same-name update-stores-any-type
     update-takes-no-telegram-chat-id update-toggles-another update-without-a-body-fails wrong-key-creates
     wrong-key-updates total-pages-is-one-more-on-exact-multiples
+    letters-of-four-bytes-fail deleted-names-fail refused-updates-are-stored wrong-key-gets-an-empty-list
 """.split()  # noqa: SIM905 - shown by exploration alone, not by the chapters that the rule needs
 
 

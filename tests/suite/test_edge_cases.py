@@ -25,7 +25,6 @@ from mock_server.defects.building_blocks import (
     json_by_call,
     record,
     refuses,
-    replaces,
     rows_of,
     sets,
 )
@@ -38,7 +37,7 @@ def dates_by_the_last_write(call: Call, body: Body) -> None:
     """By a clock that runs and counts in seconds."""
     written: dict[str, str] = call.memory.setdefault(call.resource.name, {})
     if call.operation in ("create", "update"):
-        written[str(body["data"]["id"])] = time.strftime("%Y-%m-%d %H:%M:%S")
+        written[str(body["data"]["id"])] = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(time.time()))
     else:
         for row in rows_of(body):
             row["datetime"] = written.get(str(row["id"]), row["datetime"])
@@ -68,10 +67,6 @@ def no_size_is_all(call: Call, serve: Serve) -> Response:
     return json_answer(call, answer, body)
 
 
-def is_basic(call: Call) -> bool:
-    return call.authorization.startswith("Basic")
-
-
 FAULTS: dict[str, tuple[str, str, Transformation]] = {
     "datetime is that of the last write": (
         "lifecycle.update-keeps-datetime",
@@ -79,11 +74,6 @@ FAULTS: dict[str, tuple[str, str, Transformation]] = {
         json_by_call("create update read list", dates_by_the_last_write),
     ),
     "nobody's update changes another field": ("accounts.strangers-update-nothing", D, touched_by_nobody),
-    "Basic creates": (
-        "accounts.strangers-create-nothing",
-        S,
-        replaces("create", lambda call: call.by(OWNER), is_basic),
-    ),
     "an update refuses a type": (
         "forms.optional-fields-are-accepted-on-update",
         N,

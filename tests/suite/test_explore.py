@@ -41,7 +41,7 @@ MET_BY_EXPLORING_ALONE: dict[str, tuple[str, str, Transformation, int, Explorati
         N,
         changes("name", lambda name: re.sub("[Ͱ-ӿ가-힣]", "?", name)),
         28,
-        Exploration(CONTRACT, 200, seed=2),
+        Exploration(CONTRACT, 300, seed=2),
     ),
     "the second page of 50": (
         "pagination.self-names-this-page",

@@ -274,7 +274,7 @@ def cached_by_worker(operation: str, workers: int) -> Transformation:
     ("operation", "workers", "requests"),
     [
         ("read", 2, 60),
-        ("list", 4, 60),
+        ("list", 4, 130),
         *(
             pytest.param(operation, workers, 160, marks=pytest.mark.exhaustive)
             for operation in ("read", "list")

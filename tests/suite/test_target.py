@@ -12,10 +12,10 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from itertools import repeat
 from socketserver import BaseRequestHandler, ThreadingTCPServer
 from threading import Thread
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from clock import SimulatedClock
 from faulty import reply
 from urllib3 import HTTPResponse
 
@@ -24,7 +24,7 @@ from contract_tests.target import target
 from contract_tests.target.connection import Connection
 from contract_tests.target.identities import identities
 from contract_tests.target.ledger import Ledger
-from contract_tests.target.target import Limits, Target, _is_safe
+from contract_tests.target.target import BudgetSpentError, Limits, Target, _is_safe
 
 
 class ScriptedTarget(Target):
@@ -47,11 +47,8 @@ LIST = Request("list", "domains", "GET", "/api/domains/")
 
 
 @pytest.fixture
-def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    seconds: list[float] = []
-    clock = SimpleNamespace(time=time.time, monotonic=time.monotonic, sleep=seconds.append)
-    monkeypatch.setattr(target, "time", clock)
-    return seconds
+def slept(simulated_clock: SimulatedClock) -> list[float]:
+    return simulated_clock.slept
 
 
 @pytest.mark.parametrize(
@@ -60,12 +57,12 @@ def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         ({"Retry-After": "7"}, 7),
         ({"Retry-After": "7", "X-RateLimit-Reset": "50"}, 7),
         ({"X-RateLimit-Reset": "12"}, 12),
-        ({"X-RateLimit-Reset": str(int(time.time()) + 3600)}, 90),
-        ({"Retry-After": formatdate(time.time() + 3600, usegmt=True)}, 90),
+        ({"X-RateLimit-Reset": str(int(time.time()) + 3600)}, 300),
+        ({"Retry-After": formatdate(time.time() + 3600, usegmt=True)}, 300),
         ({"Retry-After": "-5"}, 0.5),
         ({"Retry-After": "nan"}, 1),
         ({"Retry-After": "soon"}, 1),
-        ({}, 1),
+        ({}, 0.25),
     ],
     ids=["seconds", "both", "reset in seconds", "reset as a time", "a date", "past", "nan", "words", "nothing"],
 )
@@ -74,13 +71,15 @@ def test_a_rate_limit_is_waited_for_as_long_as_it_says(
 ) -> None:
     limited = ScriptedTarget((429, headers), PAGE)
     assert limited.send(LIST).succeeded
-    assert slept == [expected]
+    assert sum(slept) == pytest.approx(expected, abs=0.1)
 
 
 def test_patience_ends(slept: list[float]) -> None:
+    """What the server asks for uses up patience only where it does not keep its word."""
     limited = ScriptedTarget((429, {"Retry-After": "80"}), limits=Limits(patience=170))
-    assert limited.send(LIST).status == 429
-    assert slept == [80, 80]
+    with pytest.raises(BudgetSpentError, match=r"no answer since \d\d:\d\d:\d\d, after request 0: status 429"):
+        limited.send(LIST)
+    assert sum(slept) == pytest.approx(80 + 80 + 80 + 80, abs=1)
 
 
 def test_requests_keep_their_distance(slept: list[float]) -> None:
@@ -241,15 +240,17 @@ def test_a_write_is_never_sent_on_a_connection_that_a_server_may_be_closing(meth
 
 def test_waiting_for_a_rate_limit_is_told(slept: list[float]) -> None:
     limited = ScriptedTarget((429, {"Retry-After": "86400"}), PAGE)
-    told: list[float] = []
-    limited.waiting = told.append
+    told: list[tuple[float, str]] = []
+    limited.waiting = lambda seconds, reason: told.append((seconds, reason))
     assert limited.send(LIST).succeeded
-    assert told == slept == [90]
+    assert told == [(300, "the server reports too many requests")]
+    assert sum(slept) == pytest.approx(300, abs=0.1)
 
 
 def test_a_rate_limit_beyond_the_deadline_is_not_waited_for(slept: list[float]) -> None:
     limited = ScriptedTarget((429, {"Retry-After": "86400"}), limits=Limits(seconds=20))
-    assert limited.send(LIST).status == 429
+    with pytest.raises(BudgetSpentError, match="the time for the run was up"):
+        limited.send(LIST)
     assert slept == []
 
 

@@ -11,7 +11,7 @@ from faulty import CONTRACT, FaultyTarget, honest
 
 from contract_tests.exchange import OTHER, Exchange, Expect, Request
 from contract_tests.observation import Chapter, Chapters
-from contract_tests.proof import PARALLEL_RULE
+from contract_tests.proof import ACROSS_RESOURCES
 from contract_tests.run import needed
 from contract_tests.survey import visitor as waiting
 from contract_tests.survey.visit import visit
@@ -23,7 +23,11 @@ from mock_server import Settings
 from mock_server.defects.building_blocks import refuses
 
 SEVERAL_NEEDS = sorted({needed([rule]) for rule in CONTRACT.rules.values()}, key=lambda needs: sorted(map(str, needs)))
-NOT_THERE = ("operations.reads-redirected-within-host", PARALLEL_RULE)
+NOT_THERE = (
+    "operations.reads-redirected-within-host",
+    "lifecycle.refused-update-changes-nothing",
+    *ACROSS_RESOURCES,
+)
 
 
 @dataclass

@@ -1,0 +1,61 @@
+"""What failed while the server was up is asked once more: a failure that does not come back was no rule's business."""
+
+from dataclasses import replace
+
+from contract_tests.exchange import OWN_KEY, Exchange, Expect, Request
+from contract_tests.masking import mark_of
+from contract_tests.survey.visitor import Visitor
+from contract_tests.target.availability import is_page
+from contract_tests.target.target import WriteRefusedError
+
+MAX_KINDS = 12  # of failures that are asked again
+Kind = tuple[str, frozenset[str], tuple[tuple[str, str], ...], object]
+
+
+def ask_again(visitor: Visitor) -> None:
+    """Send one request of each kind that failed once more; where that works, nothing of the kind is judged."""
+    exchanges = visitor.evidence.exchanges
+    failures: dict[Kind, list[Exchange]] = {}
+    for exchange in exchanges:
+        if _counts(visitor, exchange):
+            failures.setdefault(_kind_of(exchange.request), []).append(exchange)
+    for similar in list(failures.values())[:MAX_KINDS]:
+        reply = _send(visitor, similar[0].request)
+        if reply is not None and not visitor.target.availability.is_trouble(reply):
+            for exchange in similar:
+                visitor.treat(exchange, Expect.IGNORED if not is_page(exchange) else Expect.OPEN)
+
+
+def _counts(visitor: Visitor, exchange: Exchange) -> bool:
+    """Whether an exchange counts against the server though it may have failed for the moment."""
+    is_documented = exchange.request.identity == OWN_KEY and exchange.expects in (Expect.SUCCESS, Expect.ORDINARY)
+    return is_documented and exchange.number > 0 and visitor.target.availability.is_trouble(exchange)
+
+
+def _kind_of(request: Request) -> Kind:
+    """Requests fail for the same reason if they are alike in all that they send, but for values."""
+    return request.operation, frozenset(request.form or ()), request.query, request.form_style
+
+
+def _send(visitor: Visitor, request: Request) -> Exchange | None:
+    """The answer to the same request now: with another name, unless that is the point, and to a record still there."""
+    label, form = visitor.resource.label, dict(request.form or {})
+    renamed = dict(form)
+    if label in form and form[label] != visitor.freed_label:
+        renamed[label] = str(form[label]).replace(mark_of(form[label]), visitor.new_marker())
+    if request.operation == "create" and request.form:
+        entry = visitor.target.ledger.plan(visitor.resource.name, mark_of(renamed.get(label)))
+        return visitor.send(replace(request, form=renamed), entry)
+    if request.operation in ("update", "delete"):
+        own = visitor.target.ledger.removable(visitor.resource.name)
+        ids = [entry.identifier for entry in own if entry.seen and entry.identifier is not None]
+        if not ids:
+            return None
+        identifier = request.identifier if request.identifier in ids else ids[0]
+        path = f"{visitor.resource.record_path}{identifier}"
+        request = replace(request, identifier=identifier, path=path, form=renamed if request.form else request.form)
+        visitor.note_update(request)
+    try:
+        return visitor.send(request)
+    except WriteRefusedError:
+        return None

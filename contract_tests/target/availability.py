@@ -1,0 +1,234 @@
+"""The state of the server: up, limited, away or gone; rules see only what was decided here.
+
+A request that ought to work and fails is judged only while the server is up, as other requests of its kind show. Until
+then the run waits, and goes on where it was.
+"""
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+
+from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Expect, Request
+
+LIMITED = HTTPStatus.TOO_MANY_REQUESTS
+MIN_WAIT, MAX_WAIT = 0.5, 300.0  # seconds for what the server asks for
+FIRST_WAIT, LAST_WAIT, GROWTH = 0.25, 5.0, 1.6  # seconds between tries while nothing says how long to wait
+WITNESS_LIFETIME = 1.0  # seconds for which a request that worked speaks for others of its kind
+MAX_WITNESSES = 5  # requests of one kind that failed for reasons of their own; then no more are asked about
+FEW_LIMITS = 5  # requests that were refused, and may have been so by an outage
+FEW_REQUESTS = 10  # requests between two limits: the pace is too fast, not the minute full
+SLOWER, MIN_INTERVAL, MAX_INTERVAL = 2.0, 0.1, 2.0  # of the seconds between two requests
+LIMIT_STATUSES = (403, 429, 503)  # what proxies refuse a request with that comes too soon
+MAX_LIMIT_SECONDS = 8.0  # seconds after which trouble is no limit of so many requests a second
+MAX_START = 10.0  # seconds for a server that is being started
+FASTER, PATIENT_REQUESTS = 0.9, 50  # the same, after so many requests without a limit
+MAX_DOUBT_OF_REFUSAL = 5.0  # seconds
+EPOCH = 1e9  # seconds; a larger number in a header is a time
+Kind = tuple[str, str]  # a resource and an operation
+
+
+class Availability:
+    """What answers show of the server's state.
+
+    Args:
+        patience: seconds without any success after which the server is gone.
+        doubt: seconds for which an operation may fail although others work, before that counts.
+
+    Attributes:
+        interval: seconds between two requests that the server has turned out to allow.
+        gone_reason: why the server is not asked any more; empty as long as it is.
+        limit_count: how many requests were refused because there were too many.
+    """
+
+    def __init__(self, patience: float, doubt: float) -> None:
+        self.patience, self.doubt = patience, doubt
+        self.interval = 0.0
+        self.gone_reason = ""
+        self.limit_count = 0
+        self._worked: dict[Kind, Request] = {}
+        self._hopeless: set[Kind] = set()
+        self._witnessed: dict[Kind, list[float]] = {}
+        self._last_success = time.monotonic()
+        self._last_number = 0
+        self._since_limit = 0
+        self._calm_interval, self._is_repeated = 0.0, True
+        self._first_limit: float | None = None
+        self._requests_since_limit = 0  # requests since then
+        self._is_forbidding = False  # whether what ought to work was refused with a 403
+
+    def note(self, exchange: Exchange) -> None:
+        """Note what an answer shows."""
+        if self.is_trouble(exchange):
+            if exchange.status == LIMITED or (self.is_limiting and exchange.status != HTTPStatus.FORBIDDEN):
+                self.note_limit(exchange)
+            return
+        self._last_success, self._last_number = time.monotonic(), exchange.number
+        self._requests_since_limit += self._first_limit is not None
+        if not self._since_limit and not self._is_repeated:  # it was an outage, or a minute's share was used up
+            self.interval = self._calm_interval
+        self._since_limit += 1
+        if not self._since_limit % PATIENT_REQUESTS:
+            self.interval *= FASTER
+        request = exchange.request
+        is_usual = request.identity == OWN_KEY and request.expects is Expect.SUCCESS
+        if is_usual and exchange.succeeded and not is_page(exchange):
+            self._worked[kind_of(request)] = request
+            self._hopeless.discard(kind_of(request))
+
+    def is_trouble(self, exchange: Exchange) -> bool:
+        """Whether an answer may not be the server's own, or only for now.
+
+        Of the account's own requests, that is also a 403 where the operation has worked before, and a page in the place
+        of JSON, which another account may get, too.
+        """
+        if exchange.failed or exchange.status == LIMITED:
+            return True
+        request, is_documented = exchange.request, exchange.request.expects is Expect.SUCCESS
+        if request.identity == OTHER and request.operation in ("list", "create"):
+            return is_page(exchange)
+        if request.identity != OWN_KEY or not (is_documented or self._is_forbidding):
+            return False
+        if exchange.status == HTTPStatus.FORBIDDEN:
+            return bool(exchange.redirects) or any(operation == request.operation for _, operation in self._worked)
+        return is_documented and bool(self._worked) and is_page(exchange)
+
+    def note_limit(self, exchange: Exchange) -> None:
+        """Note a request that may have come too soon; if few came since the last, later ones keep more distance.
+
+        After many, a minute's share may be used up, for which no distance helps.
+        """
+        if exchange.status not in LIMIT_STATUSES:
+            return
+        self.limit_count += 1
+        is_documented = exchange.request.expects is Expect.SUCCESS
+        self._is_forbidding |= is_documented and exchange.status == HTTPStatus.FORBIDDEN
+        self._first_limit = self._first_limit or time.monotonic()
+        if self._since_limit:
+            self._calm_interval, self._is_repeated = self.interval, self._since_limit <= FEW_REQUESTS
+        if self._since_limit <= FEW_REQUESTS or self.interval:
+            self.interval = min(max(MIN_INTERVAL, self.interval * SLOWER), MAX_INTERVAL)
+        self._since_limit = 0
+
+    def note_trouble(self, exchange: Exchange, seconds: float, interval: float) -> None:
+        """Note trouble that goes on: a limit, for which more distance is tried, unless it lasts too long for one.
+
+        Args:
+            seconds: for how long it has gone on.
+            interval: the seconds between two requests before it began.
+        """
+        if seconds > MAX_LIMIT_SECONDS:
+            self.interval = interval
+        elif exchange.status != LIMITED:  # that was noted as it came
+            self.note_limit(exchange)
+
+    @property
+    def is_limiting(self) -> bool:
+        """Whether the server has refused requests for coming too soon, and not only now and then."""
+        return self.limit_count >= FEW_LIMITS
+
+    @property
+    def suggested_rate(self) -> str:
+        """The rate, as the command line takes it, that the server has allowed since its first limit; empty if none."""
+        if self._first_limit is None or not self.is_limiting:
+            return ""
+        minutes = (self._last_success - self._first_limit) / 60
+        return f"{max(1, int(self._requests_since_limit / minutes))}/m" if minutes > 0 else ""
+
+    def note_wait(self, seconds: float) -> None:
+        """Note a wait that the server asked for: it uses up no patience."""
+        self._last_success += seconds
+
+    def may_be_starting(self, exchange: Exchange, seconds: float) -> bool:
+        """Whether to wait for a server that has not worked yet; false for one that nobody answers for.
+
+        Args:
+            seconds: for how long it was waited for.
+        """
+        return bool(self._worked) or (exchange.status is not None and seconds < MAX_START)
+
+    @property
+    def is_patience_over(self) -> bool:
+        return time.monotonic() - self._last_success >= self.patience
+
+    def doubt_of(self, exchange: Exchange) -> float:
+        """The seconds for which a request like this may fail although others work: a refusal may be about a quota."""
+        return min(self.doubt, MAX_DOUBT_OF_REFUSAL) if exchange.status == HTTPStatus.FORBIDDEN else self.doubt
+
+    def note_gone(self, exchange: Exchange) -> None:
+        """Note that the server is not asked any more, and since when it has answered nothing."""
+        started = time.strftime("%H:%M:%S", time.localtime(time.time() - self.seconds_without_success()))
+        self.gone_reason = f"no answer since {started}, after request {self._last_number}: {exchange.status_text}"
+
+    def restart_patience(self) -> None:
+        self._last_success = time.monotonic()
+
+    def seconds_without_success(self) -> float:
+        return time.monotonic() - self._last_success
+
+    def worked(self, request: Request) -> Request | None:
+        """The latest request of the same kind that worked, if any has."""
+        return self._worked.get(kind_of(request))
+
+    def other_read(self, request: Request) -> Request | None:
+        """A read of another kind that worked before."""
+        reads = (other for kind, other in self._worked.items() if kind != kind_of(request) and other.method == "GET")
+        return next(reads, None)
+
+    def note_witness(self, request: Request) -> None:
+        """Note that a request of the same kind works just now."""
+        self._witnessed.setdefault(kind_of(request), []).append(time.monotonic())
+
+    def is_hopeless(self, request: Request) -> bool:
+        """Whether requests of this kind went on failing although others worked."""
+        return kind_of(request) in self._hopeless
+
+    def is_known_to_fail(self, exchange: Exchange) -> bool:
+        """Whether requests of this kind fail for no outage, as others of the kind have shown, or time.
+
+        That says nothing of a 403, which may be a limit or the server's own answer from one request to the next.
+        """
+        times = self._witnessed.get(kind_of(exchange.request), [])
+        is_witnessed = len(times) >= MAX_WITNESSES or (times and time.monotonic() - times[-1] < WITNESS_LIFETIME)
+        return self.is_hopeless(exchange.request) or (exchange.status != HTTPStatus.FORBIDDEN and bool(is_witnessed))
+
+    def give_up(self, request: Request) -> None:
+        self._hopeless.add(kind_of(request))
+
+
+def is_page(exchange: Exchange) -> bool:
+    """Whether an answer is a success in status and, in the place of JSON, a page, as gateways send it."""
+    is_html = exchange.succeeded and "html" in exchange.headers.get("Content-Type", "")
+    return is_html and exchange.request.operation != "delete" and exchange.json is None
+
+
+def kind_of(request: Request) -> Kind:
+    return request.resource, request.operation
+
+
+def waits() -> Iterator[float]:
+    """The seconds between tries, growing."""
+    seconds = FIRST_WAIT
+    while True:
+        yield seconds
+        seconds = min(seconds * GROWTH, LAST_WAIT)
+
+
+def stated_wait(exchange: Exchange) -> float | None:
+    """How long the server asks to wait, in seconds; None if it does not."""
+    header = exchange.headers.get("Retry-After")
+    if exchange.status == LIMITED:
+        header = header or exchange.headers.get("X-RateLimit-Reset")
+    return None if header is None else max(min(_seconds_of(header), MAX_WAIT), MIN_WAIT)
+
+
+def _seconds_of(header: str) -> float:
+    """The seconds to wait, from a header that holds seconds, or a time as a date or Unix time."""
+    if re.fullmatch(r"-?\d{1,15}(\.\d{1,15})?", header.strip(), re.ASCII):
+        seconds = float(header)
+        return seconds - time.time() if seconds > EPOCH else seconds
+    with suppress(ValueError, OverflowError):
+        return parsedate_to_datetime(header).timestamp() - time.time()
+    return 1.0

@@ -1,0 +1,192 @@
+"""Records that have the id of a write in another resource or account: a write by the id alone hits them, too.
+
+Each is read just before the write and just after it, until one read has shown that the operation leaves it alone. Once
+one was hit, nothing is written to an id under which others have a record.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from threading import RLock
+
+from contract_tests.evidence import SameIdCheck
+from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Expect, Request, request_of, whole_id
+from contract_tests.masking import holds, mark_of
+from contract_tests.target.ledger import Ledger
+from link_management_contract import Resource
+
+CollectionKey = tuple[str, str]  # a resource, and whose records of it
+REREADS = (0.2, 0.6, 1.2)  # seconds until a record that is missing is read again: another replica may have missed it
+WRITES = ("update", "delete")
+LARGEST_PAGE = (("results_per_page", "1000"), ("page", "1"))
+UNCLEAR = (401, 403, 429)  # statuses that show nothing about a record
+
+
+class Bystanders:
+    """Looks for what writes hit elsewhere.
+
+    Args:
+        send: sends a request.
+
+    Attributes:
+        checks: what was seen, in all resources.
+        harm: what a write hit; empty as long as none did.
+    """
+
+    def __init__(self, ledger: Ledger, send: Callable[[Request], Exchange]) -> None:
+        self.checks: list[SameIdCheck] = []
+        self.harm = ""
+        self._ledger, self._send = ledger, send
+        self._resources: dict[CollectionKey, Resource] = {}
+        self._listings: dict[CollectionKey, frozenset[int]] = {}
+        self._cleared: set[tuple[str, str, CollectionKey]] = set()
+        self._suspected: set[tuple[str, str, CollectionKey]] = set()
+        self._deleted: set[tuple[str, int, str]] = set()
+        self._read_under: set[str] = set()  # resources under whose ids the others were read
+        self._lock = RLock()
+
+    def list_all(self, resources: Sequence[Resource], identities: Sequence[str]) -> None:
+        """List what each account has before the run's first write."""
+        for resource in resources:
+            for identity in identities:
+                collection = (resource.name, identity)
+                self._resources[collection] = resource
+                self._listings[collection] = self._list(collection)
+
+    def _list(self, collection: CollectionKey) -> frozenset[int]:
+        """The ids of others' records in a collection; the first thousand."""
+        resource, identity = self._resources[collection], collection[1]
+        request = request_of(resource, "list", expects=Expect.OPEN, identity=identity, query=LARGEST_PAGE)
+        page = self._send(request).page or self._send(replace(request, query=())).page
+        rows = page.rows if page else ()
+        self._ledger.note_listing(resource.name, rows, identity)
+        ids = (whole_id(row) for row in rows)
+        own_ids = {entry.identifier for entry in self._ledger.entries if (entry.resource, entry.owner) == collection}
+        return frozenset(identifier for identifier in ids if identifier is not None) - own_ids
+
+    def distance(self, resource: str, identifier: int, identity: str) -> int:
+        """How many ids an account has to give out in a resource until it comes to this one, if it counts."""
+        return identifier - max(self._listings.get((resource, identity), ()), default=0)
+
+    def turn(self, request: Request) -> AbstractContextManager[object]:
+        """The turn of a write that may hit what others have: one at a time, so that the next knows what it did."""
+        listings = (self._listings[collection] for collection in self._uncleared_collections(request))
+        return self._lock if any(request.identifier in ids for ids in listings) else nullcontext()
+
+    def allows(self, resource: str, identifier: int | None, identity: str = OWN_KEY) -> bool:
+        """Whether to write to an id; once a write has hit something, only where others have nothing under it."""
+        owner = OTHER if identity == OTHER else OWN_KEY
+        collections = [collection for collection in self._resources if collection != (resource, owner)]
+        return not self.harm or not any(identifier in self._listings[collection] for collection in collections)
+
+    def is_cleared(self, request: Request) -> bool:
+        """Whether nothing is known under the id elsewhere that a write like this was not seen to leave alone."""
+        collections = self._uncleared_collections(request)
+        return not any(self._is_known(collection, request.identifier) for collection in collections)
+
+    def before(self, request: Request) -> list[Exchange]:
+        """Read what a write by the id alone would hit, too."""
+        if request.operation == "delete":
+            owner = OTHER if request.identity == OTHER else OWN_KEY
+            self._deleted.add((request.resource, request.identifier or 0, owner))
+        is_first_write, reads = request.resource not in self._read_under, []
+        self._read_under.add(request.resource)
+        for collection in self._uncleared_collections(request):
+            is_known = self._is_known(collection, request.identifier)
+            if not is_known and (not is_first_write or collection[1] != OWN_KEY):
+                continue
+            read = self._read(collection, request.identifier or 0)
+            if is_known and read.record and not self._is_shown(request.resource, read):
+                reads.append(read)
+            if collection[1] == OWN_KEY and is_first_write:
+                self._note_read(read, collection)
+        return reads
+
+    def read_elsewhere(self, resource: str, identifier: int) -> None:
+        """Read under the id of one of the run's records in the other resources of the account."""
+        for collection in self._resources:
+            if collection != (resource, OWN_KEY) and collection[1] == OWN_KEY:
+                self._note_read(self._read(collection, identifier), collection)
+
+    def _note_read(self, read: Exchange, collection: CollectionKey) -> None:
+        """Note whether a read shows a record of the run that is of another resource."""
+        other_resources = [name for name, owner in self._resources if owner == OWN_KEY and name != collection[0]]
+        is_hit = not self._is_shown(collection[0], read) and any(self._is_shown(name, read) for name in other_resources)
+        self.checks.append(SameIdCheck(read, read, read, collection, is_own=is_hit, is_hit=is_hit))
+
+    def _is_shown(self, resource: str, read: Exchange) -> bool:
+        """Whether a read shows the account's record of a resource that has its id."""
+        return self._ledger.is_shown(resource, read.request.identifier or 0, _text(read))
+
+    def after(self, write: Exchange, reads: Sequence[Exchange]) -> None:
+        """Read the same once more, and note what the write did to it."""
+        for before in reads:
+            collection = (before.request.resource, before.request.identity)
+            after = self._read(collection, before.request.identifier or 0)
+            is_hit = self._is_hit(write.request, before, after)
+            if is_hit is None:
+                continue
+            is_own = self._is_own(collection, before.request.identifier)
+            key = (write.request.resource, write.request.operation, collection)
+            if is_hit and not is_own and key not in self._suspected and self._others_work(collection, before):
+                self._suspected.add(key)  # they may have removed it just now; a second time, they have not
+                continue
+            self.checks.append(SameIdCheck(write, before, after, collection, is_own=is_own, is_hit=is_hit))
+            self._cleared.add(key)
+            if is_hit:
+                self.harm = self.harm or self.checks[-1].sentence
+                marker = self._marker(write.request, before)  # by which a record of the run is known from now on
+                self._ledger.note_marker(collection[0], before.request.identifier or 0, marker, collection[1])
+
+    def _uncleared_collections(self, request: Request) -> list[CollectionKey]:
+        """The collections where nobody has seen yet what a write like this does."""
+        key, own = (request.resource, request.operation), (request.resource, OWN_KEY)
+        if request.operation not in WRITES or request.identity != OWN_KEY or own not in self._resources:
+            return []
+        if request.operation == "update" and self._resources[own].label not in (request.form or {}):
+            return []  # what other fields do may not show elsewhere
+        return [
+            collection
+            for collection in self._resources
+            if collection != own and (*key, collection) not in self._cleared
+        ]
+
+    def _is_known(self, collection: CollectionKey, identifier: int | None) -> bool:
+        return identifier in self._listings[collection] or self._is_own(collection, identifier)
+
+    def _is_own(self, collection: CollectionKey, identifier: int | None) -> bool:
+        return any(entry.identifier == identifier and entry.seen for entry in self._ledger.unremoved(*collection))
+
+    def _read(self, collection: CollectionKey, identifier: int) -> Exchange:
+        return self._send(
+            request_of(self._resources[collection], "read", identifier, Expect.OPEN, identity=collection[1])
+        )
+
+    def _is_hit(self, request: Request, before: Exchange, after: Exchange) -> bool | None:
+        """Whether a write did something to a record that was read before and after it; None if that can't be told."""
+        if request.operation == "update":
+            marker = self._marker(request, before)
+            return holds(_text(after), marker) if marker and not after.failed else None
+        for pause in REREADS:
+            if after.record:
+                return False
+            time.sleep(pause)
+            after = self._send(before.request)
+        is_clear = not after.failed and after.status not in UNCLEAR and (after.is_refusal or after.json is not None)
+        is_deleted = (before.request.resource, before.request.identifier or 0, before.request.identity) in self._deleted
+        return None if is_deleted or not is_clear else not after.record
+
+    def _marker(self, request: Request, before: Exchange) -> str:
+        """The marker that an update writes; empty if the record showed it before."""
+        marker = mark_of((request.form or {}).get(self._resources[request.resource, OWN_KEY].label))
+        return "" if holds(_text(before), marker) else marker
+
+    def _others_work(self, collection: CollectionKey, before: Exchange) -> bool:
+        """Whether others have added or removed more there than a record that the run may have hit."""
+        changed = self._list(collection) ^ self._listings[collection]
+        return bool(changed - {before.request.identifier})
+
+
+def _text(exchange: Exchange) -> str:
+    return exchange.body.decode("utf-8", "replace") if exchange.succeeded else ""

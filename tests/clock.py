@@ -1,0 +1,36 @@
+"""A clock for tests: waits take no time, and all that looks at the time sees it pass."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+from unittest.mock import patch
+
+
+class SimulatedClock:
+    """The real time, and what was slept through.
+
+    Attributes:
+        slept: the seconds of each wait.
+    """
+
+    def __init__(self) -> None:
+        self.slept: list[float] = []
+        self._offset = 0.0
+        self._lock = Lock()
+
+    def sleep(self, seconds: float) -> None:
+        with self._lock:
+            self.slept.append(seconds)
+            self._offset += seconds
+
+    @contextmanager
+    def running(self) -> Iterator["SimulatedClock"]:
+        """Let this process go by this clock."""
+        real_time, real_monotonic = time.time, time.monotonic
+        with (
+            patch("time.sleep", self.sleep),
+            patch("time.time", lambda: real_time() + self._offset),
+            patch("time.monotonic", lambda: real_monotonic() + self._offset),
+        ):
+            yield self
