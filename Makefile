@@ -6,7 +6,7 @@ PINNED := $(INSTALL) --no-deps --require-hashes --requirement
 ITSELF := $(INSTALL) --no-deps --no-build-isolation --editable .
 LOCK := uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 pyproject.toml
 
-.PHONY: mock suite test test-all lint format generators prove mutants mutation bench soak release lock clean
+.PHONY: mock suite test test-all lint format generators prove situations mutants mutation bench soak release lock clean
 
 mock: .venv/.mock  ## serve the demo data
 	@$(BIN)/mock-server $(if $(filter command,$(origin PORT)),--port $(PORT)) $(ARGS)
@@ -25,7 +25,6 @@ lint: .venv/.dev  ## check the code, and the contract where Node is there
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python tests/naming.py
-	$(BIN)/python tests/naming.py
 	$(BIN)/mypy
 	$(BIN)/openapi-spec-validator openapi.yaml
 	$(BIN)/python requirements/audit.py
@@ -42,6 +41,9 @@ format: .venv/.dev  ## put the code in order
 	$(BIN)/ruff format .
 
 generators: tests/generators/node_modules/.ready  ## install generators of clients, so that the tests try them
+
+situations: .venv/.dev  ## judge correct servers in the weather of real deployments, and print a table
+	$(BIN)/python tests/situations.py $(ARGS)
 
 prove: .venv/.dev  ## check that each rule fails exactly when it should
 	$(BIN)/contract-tests prove $(ARGS)

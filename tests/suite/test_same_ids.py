@@ -1,0 +1,91 @@
+"""What writes hit under the same id in another resource or account, found on the run's own records if ids allow it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from http import HTTPStatus
+from typing import Any
+
+import pytest
+from situations import KEYS, RESOURCES, Forward, Reply, Sent, in_process, judge_server
+
+from contract_tests.proof import ACROSS_RESOURCES, PARALLEL_RULE
+from contract_tests.run import SAME_ID_RULES
+from contract_tests.verdicts import VIOLATED
+from mock_server import Settings, create_app
+from mock_server.defects import DEFECTS
+
+NAMES = [name for name, defect in DEFECTS.items() if defect.rule in ACROSS_RESOURCES - {PARALLEL_RULE}]
+Ids = Mapping[tuple[str, str], set[Any]]
+
+
+def server(records: int, *defects: str, **choices: str) -> Forward:
+    settings = Settings(fixture="empty", records=records, defects=defects, choices=choices, journal=0)
+    return in_process(create_app(settings))
+
+
+def records_of(forward: Forward) -> dict[tuple[str, str, int], str]:
+    """What each account has, by account, resource and id."""
+    records = {}
+    for key in KEYS:
+        for resource in RESOURCES:
+            sent = Sent("GET", f"/api/{resource}/?results_per_page=1000", None, {"Authorization": f"Bearer {key}"})
+            for row in json.loads(forward(sent).body)["data"]:
+                records[key, resource, row["id"]] = str(row.get("name", row.get("host")))
+    return records
+
+
+def accounts_apart(own_records: int, their_records: int, method: str) -> Forward:
+    """Two accounts that count ids for themselves, and a server that goes by the id alone in all accounts."""
+    by_key = {KEYS[0]: server(own_records), KEYS[1]: server(their_records)}
+
+    def forward(sent: Sent) -> Reply:
+        key = sent.headers.get("Authorization", "").removeprefix("Bearer ")
+        own_key = {**sent.headers, "Authorization": f"Bearer {KEYS[0]}"}  # in a server of its own, each has the first
+        reply = by_key[key](replace(sent, headers=own_key)) if key in by_key else by_key[KEYS[0]](sent)
+        is_about_a_record = re.search(r"/\d+$", sent.url)
+        if key == KEYS[0] and sent.method == method and is_about_a_record and reply.status == HTTPStatus.OK:
+            by_key[KEYS[1]](sent)
+        return reply
+
+    return forward
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["POST", "DELETE"])
+@pytest.mark.parametrize(("own_records", "their_records", "harm"), [(0, 0, 0), (30, 30, 0), (30, 45, 1), (0, 30, 1)])
+def test_a_write_in_all_accounts_hits_at_most_one_record(
+    method: str, own_records: int, their_records: int, harm: int
+) -> None:
+    forward = accounts_apart(own_records, their_records, method)
+    before = records_of(forward)
+    [judgement] = judge_server(forward)
+    after = records_of(forward)
+    assert sum(after.get(key) != before[key] for key in before) == harm
+    assert len(after.keys() - before) == len(judgement.outcome.left)  # removing those might do harm
+    assert bool(judgement.outcome.left) == bool(harm)
+    assert "of the second account" in judgement.outcome.harm
+    operation = "update" if method == "POST" else "delete"
+    assert f"lifecycle.{operation}-leaves-same-ids" in {result.rule.id for result in judgement.outcome.failed}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("records", [0, 30])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_write_by_the_id_alone_is_found_without_harm(name: str, records: int) -> None:
+    forward = server(records, name)
+    before = records_of(forward)
+    [judgement] = judge_server(forward)
+    outcome, rule = judgement.outcome, DEFECTS[name].rule
+    assert {result.rule.id for result in outcome.results if result.verdict in VIOLATED} <= {
+        rule,
+        *DEFECTS[name].implied_rules,
+    }
+    assert rule in {result.rule.id for result in outcome.failed}
+    assert records_of(forward) == before
+    if rule in SAME_ID_RULES:
+        assert outcome.verdict.startswith(outcome.harm + ": does not conform")
+        assert "another record of the run" in outcome.harm
