@@ -183,7 +183,10 @@ class Visitor:
         if not self.target.ledger.allows_write(self.resource.name, exchange.made_id):
             return read if self.target.availability.is_trouble(read) else None
         changes = {self.resource.label: form[self.resource.label]} if operation == "update" else None
-        exchange = send(request_of(self.resource, operation, self._witness_ids[-1], form=changes))
+        write = request_of(self.resource, operation, self._witness_ids[-1], form=changes)
+        if self.target.bystanders.may_hit_others(write):
+            return None
+        exchange = send(write)
         if operation == "delete" and exchange.succeeded:
             self.target.ledger.note_deleted(self.resource.name, self._witness_ids.pop())
         return exchange

@@ -71,8 +71,12 @@ class Bystanders:
 
     def turn(self, request: Request) -> AbstractContextManager[object]:
         """The turn of a write that may hit what others have: one at a time, so that the next knows what it did."""
+        return self._lock if self.may_hit_others(request) else nullcontext()
+
+    def may_hit_others(self, request: Request) -> bool:
+        """Whether others have a record under the id of a write that was not yet seen to leave such records alone."""
         listings = (self._listings[collection] for collection in self._uncleared_collections(request))
-        return self._lock if any(request.identifier in ids for ids in listings) else nullcontext()
+        return any(request.identifier in ids for ids in listings)
 
     def allows(self, resource: str, identifier: int | None, identity: str = OWN_KEY) -> bool:
         """Whether to write to an id; once a write has hit something, only where others have nothing under it."""
