@@ -5,7 +5,7 @@ from itertools import zip_longest
 
 from contract_tests.comparing import holds_text, is_same_value
 from contract_tests.evidence import Change, ChangePeriod, Creation, Evidence, Record
-from contract_tests.exchange import REJECTED, Exchange
+from contract_tests.exchange import REJECTED, Exchange, Expect
 from contract_tests.observation import (
     NEEDS_CREATES,
     NEEDS_DELETES,
@@ -86,7 +86,8 @@ def update_changes_what_it_names(evidence: Evidence) -> Observations:
     """Updates of fields that reads show, `is_enabled` aside."""
     for change in evidence.changes:
         read, record, before = change.read, change.record, change.before
-        if not change.exchange.succeeded or read is None:
+        is_refused = change.exchange.is_refusal_in_disguise and change.exchange.expects is not Expect.SUCCESS
+        if not change.exchange.succeeded or is_refused or read is None:
             continue
         if record is None:
             yield Undecided(f"the read after the update: {read.status_text}")

@@ -371,7 +371,7 @@ def _change_if_refused(visitor: Visitor, identifier: int, form: dict[str, FormVa
         exchange = visitor.update(identifier, form, Expect.OPEN)
         visitor.let_settle()
         read = visitor.read(identifier)
-        if before and exchange.is_refusal:
+        if before and exchange.is_refusal and not exchange.succeeded:
             texts = {name: text for name, text in form.items() if isinstance(text, str)}
             visitor.evidence.changes.append(Change(exchange, texts, before, read))
 

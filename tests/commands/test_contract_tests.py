@@ -224,7 +224,7 @@ def test_no_key_is_a_mistake() -> None:
 @pytest.mark.parametrize(
     ("options", "status", "line"),
     [
-        ([*ALONE_IN_PYTEST, "-n", "2", "--explore", "0"], 0, f"{EVERY - 12} passed, 12 skipped"),
+        ([*ALONE_IN_PYTEST, "-n", "2", "--explore", "0"], 0, " skipped in "),
         (
             ["-k", "next-is-null", "--rules", "pagination.next-*", "--explore", "0"],
             0,
@@ -248,7 +248,10 @@ def test_the_suite_runs_under_plain_pytest(
         check=False,
     )
     assert ended.returncode == status, ended.stdout[-2000:]
-    assert line in ended.stdout.splitlines()[-1]
+    last_line = ended.stdout.splitlines()[-1]
+    assert line in last_line
+    counts = [int(number) for number in re.findall(r"(\d+) (?:passed|skipped|deselected)", last_line)]
+    assert status or sum(counts) == EVERY  # which rules apply depends on what one process visits
 
 
 def test_rules_lists_every_rule_and_open_point(capsys: pytest.CaptureFixture[str]) -> None:
