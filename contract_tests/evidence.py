@@ -111,7 +111,7 @@ class Removal:
 
 @dataclass(frozen=True)
 class SameIdCheck:
-    """What is under the id of a write in another resource or account, before and after that write.
+    """What is under the id of a write in another resource or account, after that write.
 
     Attributes:
         write: the write; the read before it, if it is about what that read shows.
@@ -121,7 +121,6 @@ class SameIdCheck:
     """
 
     write: Exchange
-    before: Exchange
     after: Exchange
     collection: tuple[str, str]
     is_own: bool

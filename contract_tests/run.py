@@ -482,8 +482,8 @@ class Run:
         yield from remarks(exchanges)
         yield from _unanswered(exchanges)
         if rate := self.target.availability.suggested_rate:
-            refused = self.target.availability.limit_count
-            yield f"{refused} requests were refused because there were too many; --rate {rate} would have avoided that"
+            count = self.target.availability.limit_count
+            yield f"{count} requests were refused because there were too many; --rate {rate} would have avoided that"
 
     def _not_judged(self, results: list[Result], not_run: int, *, is_complete: bool) -> list[str]:
         reason = "deselected, or in need of writes" if is_complete else "the run was interrupted"

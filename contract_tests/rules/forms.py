@@ -30,7 +30,7 @@ from contract_tests.observation import (
     same_beginning,
     title_of,
 )
-from contract_tests.rules.operations import accepted
+from contract_tests.rules.operations import accepted, judge_failure
 from link_management_contract import Resource
 
 MAX_SHORT = 200  # characters; what becomes of longer texts is open
@@ -129,13 +129,7 @@ def ordinary_input_does_not_fail(evidence: Evidence) -> Observations:
     """Writes with ordinary names, texts and files, of operations that do not fail anyway; refusing them is a choice."""
     works = {exchange.request.operation for exchange in evidence.of("create", "update") if not exchange.failed}
     for exchange in evidence.of("create", "update", expects=Expect.ORDINARY):
-        if exchange.failed and exchange.request.operation not in works:
-            yield Undecided(f"each {exchange.request.operation} fails")
-        elif exchange.failed and (exchange.status is None or len(exchange.attempts) < TRIES - 1):
-            yield Undecided(f"the answer was {exchange.status_text}, once")
-        else:
-            received = f"{exchange.status_text} on each of {TRIES} tries"
-            yield decide(exchange, not exchange.failed, "any answer but a failure", received)
+        yield judge_failure(exchange, works)
 
 
 @rule("forms.types-are-accepted", needs=NEEDS_CREATES)

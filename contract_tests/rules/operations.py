@@ -38,6 +38,17 @@ def accepted(exchange: Exchange) -> Observation:
     return Undecided(f"{exchange.status_text}, which may be about this account or its surroundings")
 
 
+def judge_failure(exchange: Exchange, works: set[str]) -> Observation:
+    """Whether a request that may be refused makes the server fail on each try, though its operation works otherwise."""
+    operation = exchange.request.operation
+    if exchange.failed and operation not in works:
+        return Undecided(f"each {operation} fails")
+    if exchange.failed and (exchange.status is None or len(exchange.attempts) < TRIES - 1):
+        return Undecided(f"the answer was {exchange.status_text}, once")
+    received = f"{exchange.status_text} on each of {TRIES} tries"
+    return decide(exchange, not exchange.failed, "any answer but a failure", received)
+
+
 def own_requests(evidence: Evidence) -> list[Exchange]:
     return list(evidence.of(*OPERATIONS))
 
@@ -55,8 +66,8 @@ def _is_page_there(evidence: Evidence, exchange: Exchange) -> bool:
     number, size = query.get("page", "1"), query.get("results_per_page", str(evidence.resource.default_page_size))
     records = (int(number) - 1) * int(size) if number.isdecimal() and size.isdecimal() else 0
     totals = [(page.exchange.number, page.total) for page in evidence.pages() if page.total is not None]
-    before = [total for place, total in totals if place < exchange.number][-1:]
-    after = [total for place, total in totals if place > exchange.number][:1]
+    before = [total for number_before, total in totals if number_before < exchange.number][-1:]
+    after = [total for number_after, total in totals if number_after > exchange.number][:1]
     return all(total > records for total in before + after) or number == "1"
 
 

@@ -344,7 +344,7 @@ def link_names(evidence: Evidence, name: str, number_of: Callable[[Page], int | 
         if number is None or name not in page.links:
             continue
         link = page.links[name]
-        match = re.search(r"(?:^|&)page=(-?\d+)", _query(link), re.ASCII) if isinstance(link, str) else None
+        match = _page_in(link)
         if match:
             holds = integer(match[1]) == number
             yield decide(page.exchange, holds, f"{name} naming page {number}", f"page {match[1]}", f"/links/{name}")
@@ -393,8 +393,7 @@ def _empty(evidence: Evidence) -> Iterator[Page]:
 
 
 def _names_one_of(page: Page, name: str, numbers: set[int]) -> Observations:
-    link = page.links.get(name)
-    match = re.search(r"(?:^|&)page=(-?\d+)", _query(link), re.ASCII) if isinstance(link, str) else None
+    match = _page_in(page.links.get(name))
     if match:
         expected = f"{name} naming page {' or '.join(map(str, sorted(numbers)))}"
         yield decide(page.exchange, integer(match[1]) in numbers, expected, f"page {match[1]}", f"/links/{name}")
@@ -424,6 +423,11 @@ def _links(evidence: Evidence) -> Iterator[tuple[Page, str, str]]:
         for name in LINKS:
             if isinstance(page.links.get(name), str):
                 yield page, name, page.links[name]
+
+
+def _page_in(link: object) -> re.Match[str] | None:
+    """The number of the page that a link names, as the first group."""
+    return re.search(r"(?:^|&)page=(-?\d+)", _query(link), re.ASCII) if isinstance(link, str) else None
 
 
 def _path(link: str) -> str:

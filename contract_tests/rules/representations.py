@@ -207,10 +207,10 @@ def listed_as_read(evidence: Evidence) -> Observations:
                 belongs = evidence.is_run_record(record)
                 labels = f"{earlier.get(evidence.label)} {record.get(evidence.label)}"
                 is_foreign = any(token in labels for token in evidence.other_runs)  # an id is given again
-                observed = expect_field(
+                observation = expect_field(
                     exchange, record, name, earlier[name], reason="as shown before", verbatim=belongs
                 )
-                yield OTHERS_WROTE if is_foreign else observed
+                yield OTHERS_WROTE if is_foreign else observation
             last[record["id"]] = (request.operation, record)
     if not compared:
         yield Undecided("no record was both read and listed")

@@ -1,7 +1,7 @@
 """Advisory rules: the server fails neither on odd input, nor without a key, nor because of other requests."""
 
 from contract_tests.evidence import Evidence
-from contract_tests.exchange import GATEWAYS, OPERATIONS, OTHER, TRIES, Exchange, Expect
+from contract_tests.exchange import GATEWAYS, OPERATIONS, OTHER, Exchange, Expect
 from contract_tests.multipart import USUAL
 from contract_tests.observation import (
     NEEDS_DELETES,
@@ -17,7 +17,7 @@ from contract_tests.observation import (
     rule,
 )
 from contract_tests.rules.accounts import ACCESS
-from contract_tests.rules.operations import own_requests
+from contract_tests.rules.operations import judge_failure, own_requests
 
 ODD_FORMS = frozenset({Chapter.ODD_FORMS})
 
@@ -31,13 +31,7 @@ def does_not_fail(evidence: Evidence, oddity: str) -> Observations:
     works = {request.request.operation for request in own_requests(evidence) if not request.failed}
     for exchange in evidence.of(*OPERATIONS, expects=Expect.OPEN):
         if exchange.status is not None and _what_is_odd(evidence, exchange) == oddity:
-            if exchange.failed and exchange.request.operation not in works:
-                yield Undecided(f"each {exchange.request.operation} fails")
-            elif exchange.failed and len(exchange.attempts) < TRIES - 1:
-                yield Undecided(f"the answer was status {exchange.status}, once")
-            else:
-                received = f"status {exchange.status} on each of {TRIES} tries"
-                yield decide(exchange, not exchange.failed, "any answer but a failure", received)
+            yield judge_failure(exchange, works)
 
 
 @rule("robustness.strangers-do-not-fail", needs=ACCESS)

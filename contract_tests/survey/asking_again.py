@@ -47,8 +47,8 @@ def _send(visitor: Visitor, request: Request) -> Exchange | None:
         entry = visitor.target.ledger.plan(visitor.resource.name, mark_of(renamed.get(label)))
         return visitor.send(replace(request, form=renamed), entry)
     if request.operation in ("update", "delete"):
-        own = visitor.target.ledger.removable(visitor.resource.name)
-        ids = [entry.identifier for entry in own if entry.seen and entry.identifier is not None]
+        own_entries = visitor.target.ledger.removable(visitor.resource.name)
+        ids = [entry.identifier for entry in own_entries if entry.seen and entry.identifier is not None]
         if not ids:
             return None
         identifier = request.identifier if request.identifier in ids else ids[0]

@@ -85,15 +85,15 @@ def _claim(visitor: Visitor, appeared: list[Record], marker: str, exchange: Exch
     """Note what the create made: what shows its marker, or has no name; return whether that explains what appeared."""
     ledger, label = visitor.target.ledger, visitor.resource.label
     entry = ledger.latest(visitor.resource.name, marker)
-    marked = [row for row in appeared if shows(row, marker)]
+    marked_rows = [row for row in appeared if shows(row, marker)]
     nameless = [row for row in appeared if not str(row.get(label) or "").strip()]
-    for row in marked or nameless[:1]:
+    for row in marked_rows or nameless[:1]:
         identifier = whole_id(row)
         if identifier is not None:
             ledger.note_id(entry, identifier)
-            if marked or identifier == exchange.made_id:
+            if marked_rows or identifier == exchange.made_id:
                 ledger.note_seen(entry)
-    return bool(marked or nameless)
+    return bool(marked_rows or nameless)
 
 
 def try_odd_forms(visitor: Visitor) -> None:

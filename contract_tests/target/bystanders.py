@@ -117,7 +117,7 @@ class Bystanders:
         """Note whether a read shows a record of the run that is of another resource."""
         other_resources = [name for name, owner in self._resources if owner == OWN_KEY and name != collection[0]]
         is_hit = not self._is_shown(collection[0], read) and any(self._is_shown(name, read) for name in other_resources)
-        self.checks.append(SameIdCheck(read, read, read, collection, is_own=is_hit, is_hit=is_hit))
+        self.checks.append(SameIdCheck(read, read, collection, is_own=is_hit, is_hit=is_hit))
 
     def _is_shown(self, resource: str, read: Exchange) -> bool:
         """Whether a read shows the account's record of a resource that has its id."""
@@ -136,7 +136,7 @@ class Bystanders:
             if is_hit and not is_own and key not in self._suspected and self._others_work(collection, before):
                 self._suspected.add(key)  # they may have removed it just now; a second time, they have not
                 continue
-            self.checks.append(SameIdCheck(write, before, after, collection, is_own=is_own, is_hit=is_hit))
+            self.checks.append(SameIdCheck(write, after, collection, is_own=is_own, is_hit=is_hit))
             self._cleared.add(key)
             if is_hit:
                 self.harm = self.harm or self.checks[-1].sentence
