@@ -99,6 +99,7 @@ class Removal:
     exchange: Exchange
     read: Exchange | None = None
     after: Listing | None = None
+    late_update: Exchange | None = None
     late_read: Exchange | None = None
     late_list: Listing | None = None
 
@@ -136,6 +137,22 @@ class SameIdCheck:
         identifier = request.identifier
         write = f"the {request.operation} of {request.resource} {identifier}"
         return f"{write} {act} {resource} {identifier}{account}, {record}"
+
+
+@dataclass(frozen=True)
+class Simultaneous:
+    """Lists and reads that were sent at one moment, with one key or both, and the account's own list around them."""
+
+    exchanges: tuple[Exchange, ...]
+    before: Page | None
+    after: Page | None
+
+    @property
+    def settled_rows(self) -> dict[Any, Record]:
+        """What the lists before and after agree on, by id."""
+        pages = [page for page in (self.before, self.after) if page]
+        first, last = ({id_of(row): row for row in page.rows} for page in (pages[0], pages[-1])) if pages else ({}, {})
+        return {identifier: row for identifier, row in first.items() if last.get(identifier) == row}
 
 
 @dataclass(frozen=True)
@@ -269,6 +286,7 @@ class Evidence:
         shaped: updates, and creates, whose forms are written as other clients write them.
         controls: listings before and after a stretch in which the run only read.
         same_id_checks: what the run's writes hit elsewhere, or left alone; all visits share them.
+        simultaneous: lists and reads at one moment, unless the run keeps to a rate.
         notes: why something could not be tried.
         other_runs: what distinguishes the marks of other runs that were at work there.
         public_base_url: what page links must begin with, if not the base URL.
@@ -293,6 +311,7 @@ class Evidence:
     shaped: list[Change | Creation] = field(default_factory=list)
     rounds: list[Round] = field(default_factory=list)
     same_id_checks: list[SameIdCheck] = field(default_factory=list)
+    simultaneous: Simultaneous | None = None
     has_overlapped: bool = False
     notes: list[str] = field(default_factory=list)
     other_runs: set[str] = field(default_factory=set)

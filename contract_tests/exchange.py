@@ -197,6 +197,11 @@ class Exchange:
         """The page that a list returned, or None if it cannot be read."""
         return _page_of(self)
 
+    @property
+    def rows(self) -> tuple[dict[str, Any], ...]:
+        """The records that a list or a read shows."""
+        return tuple(self.page.rows) if self.page else (self.record,) if self.record else ()
+
     def documented_if_accepted(self, resource: Resource) -> Exchange:
         """This exchange, treated as documented if the request might have been refused and was accepted."""
         size = self.request.params.get("results_per_page", str(resource.default_page_size))

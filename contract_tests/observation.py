@@ -53,7 +53,7 @@ class Violation:
         at: the place of the value in the answer's JSON (RFC 6901), if it has one; it may be missing there.
         timeline: requests that overlapped, a line each, and what each order of them would have led to.
         exchanges: those requests.
-        is_repeatable: whether it may be shown again: not if that may hit what others have.
+        is_repeatable: whether it may be shown again: not if that may hit what others have, or needs an odd moment.
     """
 
     exchange: Exchange

@@ -67,7 +67,11 @@ class _Replay:
         if request.operation == "delete":
             updates = [step for step in self._requests_after(exchange) if step.request.operation == "update"]
             later = (
-                {"late_read": self._read(updates[0]), "late_list": self._listings_around(updates[0])[1]}
+                {
+                    "late_update": updates[0],
+                    "late_read": self._read(updates[0]),
+                    "late_list": self._listings_around(updates[0])[1],
+                }
                 if updates
                 else {}
             )

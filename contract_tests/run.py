@@ -481,6 +481,10 @@ class Run:
     def _remarks(self, exchanges: list[Exchange]) -> Iterator[str]:
         yield from remarks(exchanges)
         yield from _unanswered(exchanges)
+        simultaneous = [evidence.simultaneous for visits in self.visits for evidence in visits.evidences]
+        requests = [exchange.request for moment in simultaneous if moment for exchange in moment.exchanges]
+        if pairs := sum(request.identity == OTHER for request in requests):
+            yield f"{pairs} lists and reads were sent with the second key while the first key sent the same"
         if rate := self.target.availability.suggested_rate:
             count = self.target.availability.limit_count
             yield f"{count} requests were refused because there were too many; --rate {rate} would have avoided that"

@@ -1,7 +1,7 @@
 """Rules about whose records are shown to whom."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from contract_tests.evidence import AccessAttempt, Evidence, Record
 from contract_tests.exchange import OTHER, OWN_KEY, id_of
@@ -27,6 +27,7 @@ from link_management_contract import Resource
 
 SEPARATION = "separation of accounts"
 ACCESS = NEEDS_PAGES | NEEDS_UPDATES | {Chapter.ACCESS}
+BOTH = (OWN_KEY, OTHER)
 NOT_READ = Undecided("the account's record could not be read then")
 Attempts = list[AccessAttempt]
 JudgeOfAttempts = Callable[[Attempts, Evidence], Observations]
@@ -52,7 +53,7 @@ def shown_nothing(attempts: Attempts, evidence: Evidence) -> Observations:
         if exchange.status is None and not any(request.succeeded for request in own_requests(evidence)):
             yield Undecided(exchange.status_text)
             continue
-        rows = exchange.page.rows if exchange.page else (exchange.record,) if exchange.record else ()
+        rows = exchange.rows
         if rows and not belongs:
             records = (record for source, record in evidence.records() if source.request.identity == OWN_KEY)
             belongs = {_key(record, evidence.resource): evidence.is_run_record(record) for record in records}
@@ -176,6 +177,33 @@ def strangers_are_refused(evidence: Evidence) -> Observations:
             is_empty_list = exchange.page is not None and not exchange.page.rows
             received = f"{exchange.status_text} and an empty list, to {attempt.identity}"
             yield decide(exchange, not is_empty_list, "a refusal", received)
+
+
+@rule("accounts.both-at-once-stay-apart", needs=ACCESS)
+def both_at_once_stay_apart(evidence: Evidence) -> Observations:
+    """Requests that were sent at one moment with both keys: none shows a record that only the other account has."""
+    if not evidence.has_second_key:
+        yield NotApplicable("no second key", SEPARATION)
+        return
+    keys_of = {identity: {_key(row, evidence.resource) for row in _rows_of(evidence, identity)} for identity in BOTH}
+    for exchange in evidence.simultaneous.exchanges if evidence.simultaneous else ():
+        identity = exchange.request.identity
+        others_keys = keys_of[OTHER if identity == OWN_KEY else OWN_KEY] - keys_of[identity]
+        hits = sum(_key(row, evidence.resource) in others_keys for row in exchange.rows)
+        if hits:
+            received = f"{exchange.status_text} and {hits} of the other account's, which sent requests at that moment"
+            yield Violation(exchange, "none but the account's own records", received, is_repeatable=False)
+        elif exchange.status is not None:
+            yield Satisfied(exchange)
+
+
+def _rows_of(evidence: Evidence, identity: str) -> Iterator[Record]:
+    """The records that an account was shown while the other was at rest."""
+    if identity == OWN_KEY:
+        yield from (record for source, record in evidence.records() if source.request.identity == OWN_KEY)
+    for attempt in evidence.access_attempts:
+        if attempt.identity == identity:
+            yield from attempt.exchange.rows
 
 
 @rule("accounts.key-opens-nothing-elsewhere", needs=ACCESS)

@@ -6,7 +6,7 @@ from typing import Any
 
 from contract_tests.comparing import holds_text, is_same_value, same_url
 from contract_tests.evidence import Change, Creation, Evidence, Omission, Record
-from contract_tests.exchange import TRIES, Exchange, Expect
+from contract_tests.exchange import REJECTED, TRIES, Exchange, Expect
 from contract_tests.masking import begins, shows
 from contract_tests.multipart import FORM_STYLES, NOTHING_CHOSEN, STREAMED, UNUSUAL, USUAL, FormStyle, media_type_of
 from contract_tests.observation import (
@@ -16,6 +16,7 @@ from contract_tests.observation import (
     TOGGLED,
     Chapter,
     Matcher,
+    NotApplicable,
     Observation,
     Observations,
     Satisfied,
@@ -130,6 +131,34 @@ def ordinary_input_does_not_fail(evidence: Evidence) -> Observations:
     works = {exchange.request.operation for exchange in evidence.of("create", "update") if not exchange.failed}
     for exchange in evidence.of("create", "update", expects=Expect.ORDINARY):
         yield judge_failure(exchange, works)
+
+
+@rule("forms.update-takes-what-create-takes", needs=NEEDS_UPDATES)
+def update_takes_what_create_takes(evidence: Evidence) -> Observations:
+    """Creates and updates with the same fields, each of one ordinary length, that one takes and the other rejects."""
+    creates, updates = (
+        {_lengths(each): each for each in evidence.of(operation, expects=Expect.ORDINARY)}
+        for operation in ("create", "update")
+    )
+    is_compared = False
+    for lengths, create in creates.items():
+        update = updates.get(lengths)
+        if update is None or create.failed or update.failed:
+            continue
+        refused, taken = (update, create) if create.is_accepted else (create, update)
+        received = f"{refused.status_text} to the {refused.request.operation}, {taken.status_text} to the other"
+        is_contrary = taken.is_accepted and refused.status in {*REJECTED, HTTPStatus.REQUEST_ENTITY_TOO_LARGE}
+        is_compared = True
+        later = max(create, update, key=lambda exchange: exchange.number)
+        yield decide(later, not is_contrary, "the same fields and lengths taken, or refused, by both", received)
+    if not is_compared:
+        yield NotApplicable("no create had the same fields, of the same lengths, as an update")
+
+
+def _lengths(exchange: Exchange) -> frozenset[tuple[str, int]]:
+    """The fields of a form that both operations take, with the letters of texts, or the bytes of files."""
+    form = {name: value for name, value in (exchange.request.form or {}).items() if name != "type"}
+    return frozenset((name, len(value if isinstance(value, str) else value[1])) for name, value in form.items())
 
 
 @rule("forms.types-are-accepted", needs=NEEDS_CREATES)

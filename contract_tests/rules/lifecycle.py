@@ -93,7 +93,9 @@ def update_changes_what_it_names(evidence: Evidence) -> Observations:
             yield Undecided(f"the read after the update: {read.status_text}")
             continue
         for name, text in change.form.items():
-            if name not in evidence.resource.record_schema or name not in record or name == "is_enabled" or not text:
+            if name not in evidence.resource.record_schema or name not in record or name == "is_enabled":
+                continue
+            if not text and name == evidence.label:
                 continue
             if not is_same_value(name, before.get(name), text):
                 expected, received = f"{name}: {format_value(text)}", f"{name}: {format_value(record[name])}, as before"
@@ -218,6 +220,20 @@ def deleted_record_stays_deleted(evidence: Evidence) -> Observations:
             if removal.late_list and removal.late_list.exchange:
                 is_deleted = identifier not in removal.late_list.ids
                 yield decide(removal.late_list.exchange, is_deleted, f"no record {identifier}", "it is listed again")
+
+
+@rule("lifecycle.update-of-a-deleted-record-is-refused", needs=NEEDS_UPDATES | NEEDS_DELETES)
+def update_of_a_deleted_record_is_refused(evidence: Evidence) -> Observations:
+    """Updates of deleted records whose reads are refused; where a read succeeds without a record, both are a choice."""
+    for removal in evidence.removals:
+        update, read = removal.late_update, removal.late_read
+        if update is None or read is None or update.failed:
+            continue
+        if not read.is_refusal:
+            yield NotApplicable(f"a read of a deleted record is answered with {read.status_text}")
+            continue
+        received = f"{update.status_text}, and {read.status_text} to the read after it"
+        yield decide(update, not update.is_accepted, "a refusal, as of a read", received)
 
 
 @rule("lifecycle.reads-change-nothing", needs=NEEDS_PAGES | NEEDS_UPDATES)

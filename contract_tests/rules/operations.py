@@ -33,9 +33,15 @@ def accepted(exchange: Exchange) -> Observation:
         return Satisfied(exchange)
     if status in REJECTED:
         return Violation(exchange, "a success; the request is documented", exchange.status_text)
-    if status is not None and exchange.failed and len(exchange.attempts) >= TRIES - 1:
+    if fails_each_time(exchange):
         return Violation(exchange, "a success", f"{exchange.status_text} on each of {TRIES} tries")
     return Undecided(f"{exchange.status_text}, which may be about this account or its surroundings")
+
+
+def fails_each_time(exchange: Exchange) -> bool:
+    """Whether each try of a request failed alike: answered with a failure, or never with a whole answer."""
+    is_alike = exchange.status is not None or not any(exchange.attempts)
+    return exchange.failed and is_alike and len(exchange.attempts) >= TRIES - 1
 
 
 def judge_failure(exchange: Exchange, works: set[str]) -> Observation:
@@ -43,7 +49,7 @@ def judge_failure(exchange: Exchange, works: set[str]) -> Observation:
     operation = exchange.request.operation
     if exchange.failed and operation not in works:
         return Undecided(f"each {operation} fails")
-    if exchange.failed and (exchange.status is None or len(exchange.attempts) < TRIES - 1):
+    if exchange.failed and not fails_each_time(exchange):
         return Undecided(f"the answer was {exchange.status_text}, once")
     received = f"{exchange.status_text} on each of {TRIES} tries"
     return decide(exchange, not exchange.failed, "any answer but a failure", received)
@@ -123,10 +129,11 @@ def _always_fails(evidence: Evidence, operation: str) -> Observations:
     """Whether an operation fails whenever it is first tried, on several records, while others of the resource work."""
     exchanges = list(evidence.of(operation))
     first = [(*exchange.attempts, exchange.status)[0] for exchange in exchanges]
-    failing = [status for status in first if status is not None and status >= HTTPStatus.INTERNAL_SERVER_ERROR]
+    failing = [status for status in first if status is None or status >= HTTPStatus.INTERNAL_SERVER_ERROR]
     works = any(exchange.succeeded for exchange in own_requests(evidence) if exchange.request.operation != operation)
     if works and len(failing) == len(first) >= MIN_FAILING_RECORDS:
-        received = f"status {failing[0]} each time, on {len(first)} records, while other operations work"
+        answer = "no whole answer" if failing[0] is None else f"status {failing[0]}"
+        received = f"{answer} each time, on {len(first)} records, while other operations work"
         yield Violation(exchanges[MIN_FAILING_RECORDS - 1], "a success", received)
 
 

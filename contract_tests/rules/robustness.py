@@ -1,7 +1,9 @@
 """Advisory rules: the server fails neither on odd input, nor without a key, nor because of other requests."""
 
+from dataclasses import replace
+
 from contract_tests.evidence import Evidence
-from contract_tests.exchange import GATEWAYS, OPERATIONS, OTHER, Exchange, Expect
+from contract_tests.exchange import GATEWAYS, OPERATIONS, OTHER, OWN_KEY, Exchange, Expect, id_of
 from contract_tests.multipart import USUAL
 from contract_tests.observation import (
     NEEDS_DELETES,
@@ -14,7 +16,9 @@ from contract_tests.observation import (
     Undecided,
     Violation,
     decide,
+    expect_field,
     rule,
+    steady,
 )
 from contract_tests.rules.accounts import ACCESS
 from contract_tests.rules.operations import judge_failure, own_requests
@@ -69,6 +73,22 @@ def requests_work_in_parallel(evidence: Evidence) -> Observations:
         status = next(status for status in exchange.attempts if status)
         received = f"status {status} while other requests were under way, and status {exchange.status} once none was"
         yield Violation(exchange, "the same answer as alone", received)
+
+
+@rule("robustness.simultaneous-reads-agree", needs=ACCESS)
+def simultaneous_reads_agree(evidence: Evidence) -> Observations:
+    """Lists at one moment, beside what the lists before and after agree on; what another key sees is not compared."""
+    simultaneous = evidence.simultaneous
+    settled_rows = simultaneous.settled_rows if simultaneous else {}
+    for exchange in simultaneous.exchanges if simultaneous else ():
+        is_own_list = (exchange.request.identity, exchange.request.operation) == (OWN_KEY, "list")
+        rows = exchange.rows if is_own_list else ()
+        for row, settled in ((row, settled_rows.get(id_of(row))) for row in rows):
+            for name in steady(evidence.resource) if settled else ():
+                is_own = evidence.is_run_record(row)
+                reason = "as before and after requests at one moment"
+                observation = expect_field(exchange, row, name, settled.get(name), reason=reason, verbatim=is_own)  # type: ignore[union-attr]
+                yield replace(observation, is_repeatable=False) if isinstance(observation, Violation) else observation
 
 
 def _what_is_odd(evidence: Evidence, exchange: Exchange) -> str:

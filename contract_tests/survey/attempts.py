@@ -11,6 +11,7 @@ from contract_tests.multipart import BOUNDARY
 from contract_tests.survey.creating import Create, create
 from contract_tests.survey.form_values import signed
 from contract_tests.survey.pages import page
+from contract_tests.survey.simultaneous import read_at_once
 from contract_tests.survey.visitor import MAX_RETRIES, Visitor
 from contract_tests.target.identities import IDENTITIES, NOBODY
 from contract_tests.target.target import WriteRefusedError
@@ -136,6 +137,7 @@ def try_access(visitor: Visitor, identifier: int, listing: Listing) -> list[Acce
             if operation == "create" and accesses and not accesses[-1][1].is_refusal:
                 visitor.let_settle()  # ids may be those of another account's new record, which has to be seen as such
     visitor.let_settle()
+    read_at_once(visitor, identifier)
     read = visitor.read(identifier, Expect.OPEN)
     listed_row = listing.by_id.get(identifier)
     attempts = [

@@ -1,6 +1,7 @@
 """What the survey writes: harmless values, every host and address under `example.com`."""
 
 from urllib.parse import quote
+from zlib import crc32
 
 from contract_tests.exchange import FileContent, FormValue
 from link_management_contract import Resource
@@ -37,7 +38,8 @@ def value(field: str, form_type: str, variant: str = "") -> FormValue:
         case "boolean":
             return "0" if variant else "1"
     if field in TEXTS:
-        return TEXTS[field].replace("contract", f"{variant}contract")
+        text = TEXTS[field].replace("contract", f"{variant}contract")
+        return text if "contract" in text else f"{text}{crc32(variant.encode()) or ''}"
     if _holds_address(field):
         return f"https://www.example.com/{variant}{field.replace('_', '-')}"
     return f"{variant}{field.replace('_', ' ')}"

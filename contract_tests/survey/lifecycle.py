@@ -146,10 +146,10 @@ def remove_and_revive(visitor: Visitor, identifier: int, before: Listing) -> Non
     except WriteRefusedError:
         return
     if removal.is_seen(resource):
-        visitor.update(identifier, {resource.label: visitor.new_marker()}, Expect.OPEN)
+        late_update = visitor.update(identifier, {resource.label: visitor.new_marker()}, Expect.OPEN)
         visitor.let_settle()
         late_read = visitor.read(identifier, Expect.OPEN)
-        visitor.evidence.removals[-1] = replace(removal, late_read=late_read)
+        visitor.evidence.removals[-1] = replace(removal, late_update=late_update, late_read=late_read)
         if not late_read.shows(resource):
             visitor.target.ledger.note_deleted(resource.name, identifier)
             visitor.freed_label = str(before.by_id.get(identifier, {}).get(resource.label, ""))

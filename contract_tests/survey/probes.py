@@ -31,19 +31,20 @@ from contract_tests.target.target import WriteRefusedError
 
 SUBJECTS = 3  # records made for the probes
 ODD_NUMBERS = ("0", "-1", "x", "100000000000000000000")
-ODD_VALUES = ("", "x", "-1", "1.5", "100000000000000000000")  # for numbers and booleans in a form
+ODD_VALUES = ("", "0", "x", "-1", "1.5", "100000000000000000000")  # for numbers and booleans in a form
 ODD_QUERIES = (("page[]", "2"), ("page[x]", "1"), ("results_per_page[]", "10"))
+FARTHEST = ("9223372036854775807", "25")
 FAR_PAGES = (  # with sizes by which an offset of 32 or 64 bits comes out as nought, or as a negative number
     ("4294967297", "10"),
     ("2147483648", "1000"),
     ("4611686018427387905", "100"),
     ("2305843009213693953", "1000"),
-    ("9223372036854775807", "25"),
     ("18446744073709551617", "10"),
 )
 ODD_SIZES = (*ODD_NUMBERS, "1", "200", "2000")
 ODD_IDS = ("0", "x", "12.5", "1%2F2", "100000000000000000000")
 LONG_NAME = "\N{CJK UNIFIED IDEOGRAPH-20BB7}" * 100  # of four bytes each, which a cut of bytes leaves in pieces
+VERY_LONG = "long " * 4000
 ODD_TEXT = "100% & {{1}} '); -- \r\n\t \N{GRINNING FACE}"
 BODIES = (
     ("application/json", '{"LABEL": "MARKER"}'),
@@ -121,7 +122,7 @@ def _values(visitor: Visitor, subjects: list[int]) -> Iterator[Step]:
     if "custom_not_found_url" in resource.optional:
         yield partial(_set_not_found_alone, visitor)
     if "custom_index_url" in resource.optional:
-        yield partial(_write_each, visitor, {identifier: {"custom_index_url": ""}})
+        yield partial(_change, visitor, identifier, {"custom_index_url": ""}, Expect.OPEN)
     if resource.types:
         unusual = [type_form(resource, "slack") | {"email": "", "webhook": "x"}, UNKNOWN_TYPE]
         yield partial(_create, visitor, unusual, Expect.OPEN)
@@ -158,6 +159,7 @@ def _odd_values(visitor: Visitor, identifier: int) -> None:
     switches = [name for name, type_ in resource.optional.items() if type_ in ("integer", "boolean")]
     forms: list[dict[str, FormValue]] = [dict.fromkeys(switches, text) for text in ODD_VALUES] if switches else []
     forms += [{name: image(name)} for name in of["text"][:1]]
+    forms += [{name: VERY_LONG} for name in of["text"][-1:]]
     forms += [{name: "x"} for name in of["file"][:1]]
     forms.append({f"{name}[]": "x" for name in (resource.label, *switches)})
     forms += [{name: (f"{'東' * 120}.png", PNG, "image/png")} for name in of["file"][:1]]
@@ -329,7 +331,7 @@ def _third_of(visitor: Visitor, items: Sequence[Item]) -> Sequence[Item]:
 def _far_pages(visitor: Visitor) -> None:
     """List pages far past the end, beside the first one."""
     visitor.page(results_per_page=str(visitor.largest))
-    for number, size in _third_of(visitor, FAR_PAGES):
+    for number, size in (FARTHEST, *_third_of(visitor, FAR_PAGES)):
         visitor.list(Expect.OPEN, page=number, results_per_page=size)
 
 

@@ -170,7 +170,8 @@ class _Course:
         if self._start.pages or (last.succeeded and last.json is not None):
             return False
         unread = " and no JSON" if last.json is None else ""
-        evidence.notes = [f"the list was answered with status {last.status}{unread}"]
+        answer = f"got {last.status_text}" if last.status is None else f"was answered with {last.status_text}{unread}"
+        evidence.notes = [f"the list {answer}"]
         return True
 
     def _look_around(self) -> None:

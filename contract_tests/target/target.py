@@ -562,7 +562,7 @@ class Target:
         except urllib3.exceptions.HTTPError as failure:
             timed_out = isinstance(failure, urllib3.exceptions.TimeoutError)
             timed_out = timed_out and not isinstance(failure, urllib3.exceptions.NewConnectionError)
-            error = f"no whole answer came within {self._thread.timeout:.2g} s" if timed_out else str(failure)
+            error = f"no whole answer came within {self._thread.timeout:.2g} s" if timed_out else _words_of(failure)
             answer, content = None, b""
         seconds = time.monotonic() - self._thread.started_at
         return Exchange(
@@ -657,6 +657,14 @@ class Target:
             self._last = due + interval * (requests - 1)
         if due > now:
             time.sleep(due - now)
+
+
+def _words_of(failure: urllib3.exceptions.HTTPError) -> str:
+    """Why no whole answer came, in words."""
+    text = str(failure)
+    if "RemoteDisconnected" in text or "ConnectionResetError" in text:
+        return "the connection was closed before an answer came"
+    return "the connection was closed before the answer was whole" if "IncompleteRead" in text else text
 
 
 def _halves(body: bytes, pause: float) -> Iterator[bytes]:

@@ -595,6 +595,16 @@ def still_read(*, until_updated: bool) -> Transformation:
     return transformation
 
 
+def takes_updates_of_deleted(call: Call, serve: Serve) -> Response:
+    """Answer updates of deleted records as if they were carried out."""
+    deleted: set[str] = call.memory.setdefault(call.resource.name, set())
+    if call.operation == "delete" and call.record is not None:
+        deleted.add(call.identifier)
+    if call.operation == "update" and call.record is None and call.identifier in deleted:
+        return call.mock.representations.json({"data": {"id": int(call.identifier)}}, 200)
+    return serve(call)
+
+
 def keeps_listing(call: Call, serve: Serve) -> Response:
     """Keep deleted records from being read or updated, but not from being listed."""
     deleted: set[str] = call.memory.setdefault(call.resource.name, set())
@@ -749,7 +759,7 @@ def forbids_and_shows(call: Call, serve: Serve) -> Response:
 
 # Odd input that makes the server fail.
 
-MAX_TEXT, MAX_VARCHAR = 200, 255
+MAX_NAME, MAX_TEXT, MAX_VARCHAR, MAX_BODY = 64, 200, 255, 8192
 
 
 def has_letters_beyond(last: str) -> CallTest:
@@ -798,16 +808,17 @@ def unknown_id_fails(call: Call, serve: Serve) -> Response:
 
 # Servers that are right as long as requests come one by one, and wrong when they overlap.
 
+LISTS_UNDER_WAY: WeakKeyDictionary[Any, dict[str, tuple[float, str]]] = WeakKeyDictionary()  # until when, whose
 LISTS_OF_OTHERS: WeakKeyDictionary[Any, list[str]] = WeakKeyDictionary()  # the keys of the latest lists, by service
-MOMENT = 0.05  # seconds
+MOMENT, BRIEFLY = 0.05, 0.02  # seconds
 MAX_READS = 30  # at a time
 TIMES = ("datetime", "last_datetime")
 
 
-def begin_write(call: Call, key: str, value: Any) -> None:
+def begin_write(call: Call, key: str, value: Any, seconds: float = MOMENT) -> None:
     """Note that something is under way, and answer it a moment later."""
-    call.memory[key] = (monotonic() + MOMENT, value)
-    context_of(call.environ).delay += MOMENT
+    call.memory[key] = (monotonic() + seconds, value)
+    context_of(call.environ).delay += seconds
 
 
 def under_way(call: Call, key: str) -> Any:
@@ -817,6 +828,33 @@ def under_way(call: Call, key: str) -> Any:
 
 def key_of_write(call: Call, operation: str) -> str:
     return f"{operation} {call.resource.name} {call.identifier}"
+
+
+def lists_for_the_one_before(call: Call, serve: Serve) -> Response:
+    """Answer a list as another account, whose list of the same resource is under way."""
+    if call.operation != "list" or call.account is None:
+        return serve(call)
+    latest, key = LISTS_UNDER_WAY.setdefault(call.mock.accounts, {}), call.authorization
+    end_time, other_key = latest.get(call.resource.name, (0.0, key))
+    if key != other_key and monotonic() < end_time:
+        return serve(call.by(other_key))
+    latest[call.resource.name] = (monotonic() + BRIEFLY, key)
+    context_of(call.environ).delay += BRIEFLY
+    return serve(call)
+
+
+def garbles_times(call: Call, serve: Serve) -> Response:
+    """Show other times in a list while another list is under way."""
+    answer, key = serve(call), f"list {call.resource.name}"
+    if call.operation != "list" or not is_carried_out(call, answer):
+        return answer
+    if not under_way(call, key):
+        begin_write(call, key, True, BRIEFLY)  # noqa: FBT003 - a value that is kept
+        return answer
+    body = content(answer)
+    for row in rows_of(body):
+        row["datetime"] = f"0{row['datetime'][1:]}"
+    return json_answer(call, answer, body)
 
 
 def undoes(call: Call, serve: Serve) -> Response:

@@ -882,6 +882,11 @@ TABLE: Table = {
         defect("create-takes-a-one", "A create with `is_enabled` of `1` makes a handler that is enabled.",
                then_do("create", custom.starts("1", enabled=True)),
                needs={"is-enabled-on-create": "ignored", "handler-starts": "disabled"})],
+    "forms.update-takes-what-create-takes": [
+        defect("updates-of-8-kilobytes-are-refused", "An update of more than 8 kB is refused.",
+               refuses("update", 413, applies=lambda call: len(call.body) > custom.MAX_BODY), S),
+        defect("update-takes-shorter-names", "An update with a name of more than 64 characters is refused.",
+               refuses("update", 422, applies=lambda call: len(call.form.get("name", "")) > custom.MAX_NAME), S, N)],
     "forms.client-shapes-are-understood": [
         defect("quoted-boundary-is-refused", "A boundary in quotes is taken with them.",
                refuses("create update", 400, applies=lambda call: 'boundary="' in custom.media_type(call))),
@@ -1025,6 +1030,9 @@ TABLE: Table = {
                custom.updated_shows("color", lambda _: "#ffffff"), S),
         defect("update-drops-the-s-of-https", "An update gives a domain another scheme.",
                custom.updated_shows("scheme", custom.other_scheme), D)],
+    "lifecycle.update-of-a-deleted-record-is-refused": [
+        defect("updates-of-deleted-records-succeed", "An update of a deleted record is answered with success.",
+               custom.takes_updates_of_deleted, needs={"unknown-id": "404"})],
     "lifecycle.reads-change-nothing": [
         defect("lists-touch-a-record", "A list sets `last_datetime` of its first record.",
                then_do("list", touches(lambda call: next(iter(call.records), None)))),
@@ -1048,6 +1056,9 @@ TABLE: Table = {
                custom.empty_for(custom.has_no_key)),
         defect("wrong-key-gets-an-empty-list", "Who sends a wrong key gets an empty list.",
                custom.empty_for(custom.has_wrong_key))],
+    "accounts.both-at-once-stay-apart": [
+        defect("lists-share-an-account", "A list shows the account whose list is under way.",
+               custom.lists_for_the_one_before)],
     "accounts.key-opens-nothing-elsewhere": [
         defect("another-scheme-lists", "Who sends the key under another scheme can list the account's records.",
                custom.let_in("list", custom.uses_another_scheme), S),
@@ -1169,6 +1180,9 @@ TABLE: Table = {
     "concurrency.lists-agree-with-themselves": [
         defect("total-runs-ahead-during-creates", "A list while a record is created counts one more than it shows.",
                custom.changes_lists_during_creates(custom.counts_one_more))],
+    "robustness.simultaneous-reads-agree": [
+        defect("lists-share-a-clock", "Lists that are sent while another is under way show other times.",
+               custom.garbles_times)],
     "robustness.requests-work-in-parallel": [
         defect("requests-fail-while-another-resource-is-written", "Requests fail while another resource is written to.",
                custom.is_busy)],
