@@ -156,6 +156,23 @@ class Simultaneous:
 
 
 @dataclass(frozen=True)
+class KeyReads:
+    """Reads of one record with the account's key and with that key in other cases.
+
+    Attributes:
+        first: with the key, over a new connection; then `other_second`, in other cases, over the same one.
+        other_first: in other cases, over a new connection; then `second`, with the key, over the same one.
+        alone: with the key, over a new connection, after all these.
+    """
+
+    first: Exchange
+    other_second: Exchange
+    other_first: Exchange
+    second: Exchange
+    alone: Exchange
+
+
+@dataclass(frozen=True)
 class ChangePeriod:
     """The collection before and after some writes of the run, with the ids that it made and removed in between."""
 
@@ -287,6 +304,7 @@ class Evidence:
         controls: listings before and after a stretch in which the run only read.
         same_id_checks: what the run's writes hit elsewhere, or left alone; all visits share them.
         simultaneous: lists and reads at one moment, unless the run keeps to a rate.
+        key_reads: reads with the key in other cases, unless it has none.
         notes: why something could not be tried.
         other_runs: what distinguishes the marks of other runs that were at work there.
         public_base_url: what page links must begin with, if not the base URL.
@@ -312,6 +330,7 @@ class Evidence:
     rounds: list[Round] = field(default_factory=list)
     same_id_checks: list[SameIdCheck] = field(default_factory=list)
     simultaneous: Simultaneous | None = None
+    key_reads: KeyReads | None = None
     has_overlapped: bool = False
     notes: list[str] = field(default_factory=list)
     other_runs: set[str] = field(default_factory=set)
@@ -390,3 +409,17 @@ def has_arrived(form: Mapping[str, str], before: Record, now: Record | None) -> 
             return False
     settings, email = now.get("settings"), form.get("email")
     return email is None or not isinstance(settings, dict) or settings.get("email", email) == email
+
+
+def first_sight_of(evidence: Evidence, creation: Creation) -> tuple[Record, Exchange] | None:
+    """A new record as shown by its read or, if it was not read, by the first list that holds it."""
+    if creation.identifier is None or creation.identifier in creation.before:
+        return None
+    if creation.read:
+        return (creation.read.record, creation.read) if creation.read.record else None
+    for page in evidence.pages():
+        if page.exchange.number > creation.exchange.number:
+            for row in page.rows:
+                if row.get("id") == creation.identifier:
+                    return row, page.exchange
+    return None

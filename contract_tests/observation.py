@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Any, TypeVar
 
@@ -134,6 +134,11 @@ OBJECT = Matcher("an object", lambda value: isinstance(value, dict))
 
 def decide(exchange: Exchange, holds: bool, expected: str, received: str, at: str = "") -> Observation:  # noqa: FBT001
     return Satisfied(exchange) if holds else Violation(exchange, expected, received, at)
+
+
+def shown_once(observation: Observation) -> Observation:
+    """The same, of requests whose moment or connection matters, so a script of one after the other cannot show it."""
+    return replace(observation, is_repeatable=False) if isinstance(observation, Violation) else observation
 
 
 def expect(  # noqa: PLR0913 - all of a comparison

@@ -249,8 +249,8 @@ def _other_types_fields(exchanges: Exchanges) -> Iterator[str]:
 def _cleared_text(exchanges: Exchanges) -> Iterator[str]:
     empty = {"custom_index_url": ""}
     for before, update, row in _reads_after_updates(exchanges, "domains"):
-        if update.request.form == empty and before.get("custom_index_url"):
-            yield "emptied" if row.get("custom_index_url") == "" else "kept"
+        if update.request.form == empty and before.get("custom_index_url") and row.get("custom_index_url") == "":
+            yield "emptied"
     yield from ("refused" for exchange in exchanges if exchange.request.form == empty and exchange.is_refusal)
 
 

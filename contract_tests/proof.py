@@ -39,6 +39,12 @@ ACROSS_RESOURCES = {  # what a visit to one resource cannot show
     *SAME_ID_RULES,
 }
 
+OVER_CONNECTIONS = {  # what only requests over connections of their own, or at one moment, can show
+    "accounts.both-at-once-stay-apart",
+    "accounts.connections-keep-no-key",
+    "robustness.simultaneous-reads-agree",
+}
+
 
 @dataclass(frozen=True)
 class Defect:

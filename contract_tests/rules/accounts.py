@@ -19,6 +19,7 @@ from contract_tests.observation import (
     Violation,
     decide,
     rule,
+    shown_once,
     steady,
 )
 from contract_tests.rules.operations import own_requests
@@ -170,13 +171,15 @@ def unauthorized_clients(evidence: Evidence, operation: str, judge: JudgeOfAttem
 
 @rule("accounts.strangers-are-refused", needs=ACCESS)
 def strangers_are_refused(evidence: Evidence) -> Observations:
-    """Lists of unauthorized clients that were answered with a list, though one without records."""
-    for attempt in _attempts_at(evidence, "list"):
+    """What unauthorized clients were answered with success, though it shows and changes nothing of the account."""
+    for attempt in evidence.access_attempts:
         identity, exchange = IDENTITIES[attempt.identity], attempt.exchange
         if attempt.identity != OTHER and not identity.holds_key and exchange.status is not None:
             is_empty_list = exchange.page is not None and not exchange.page.rows
-            received = f"{exchange.status_text} and an empty list, to {attempt.identity}"
-            yield decide(exchange, not is_empty_list, "a refusal", received)
+            is_written = exchange.request.operation in ("create", "update") and exchange.made_id is not None
+            received = f"{exchange.status_text} and {'an empty list' if is_empty_list else 'an id'}"
+            is_refused = not is_empty_list and not is_written
+            yield decide(exchange, is_refused, "a refusal", f"{received}, to {attempt.identity}")
 
 
 @rule("accounts.both-at-once-stay-apart", needs=ACCESS)
@@ -192,9 +195,26 @@ def both_at_once_stay_apart(evidence: Evidence) -> Observations:
         hits = sum(_key(row, evidence.resource) in others_keys for row in exchange.rows)
         if hits:
             received = f"{exchange.status_text} and {hits} of the other account's, which sent requests at that moment"
-            yield Violation(exchange, "none but the account's own records", received, is_repeatable=False)
+            yield shown_once(Violation(exchange, "none but the account's own records", received))
         elif exchange.status is not None:
             yield Satisfied(exchange)
+
+
+@rule("accounts.connections-keep-no-key", needs=ACCESS)
+def connections_keep_no_key(evidence: Evidence) -> Observations:
+    """Reads over one connection with the key and with it in other cases, which may be accepted always, or never."""
+    reads = evidence.key_reads
+    if reads is None:
+        yield NotApplicable("the key has no letters, or may be read in any case")
+    elif reads.first.record is None or reads.alone.record is None or reads.other_first.failed or reads.second.failed:
+        yield NOT_READ
+    else:
+        after = "as over a connection of its own"
+        is_let_in = reads.other_second.record is not None and reads.other_first.record is None
+        received = f"{reads.other_second.status_text} to the key in other cases, after the key itself"
+        yield shown_once(decide(reads.other_second, not is_let_in, f"a refusal, {after}", received))
+        received = f"{reads.second.status_text} to the key, after the key in other cases"
+        yield shown_once(decide(reads.second, reads.second.record is not None, f"the record, {after}", received))
 
 
 def _rows_of(evidence: Evidence, identity: str) -> Iterator[Record]:

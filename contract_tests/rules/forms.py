@@ -1,11 +1,11 @@
 """Rules about forms: which fields are accepted, and what becomes of their values."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
 from contract_tests.comparing import holds_text, is_same_value, same_url
-from contract_tests.evidence import Change, Creation, Evidence, Omission, Record
+from contract_tests.evidence import Change, Evidence, Omission, Record, first_sight_of
 from contract_tests.exchange import REJECTED, TRIES, Exchange, Expect
 from contract_tests.masking import begins, shows
 from contract_tests.multipart import FORM_STYLES, NOTHING_CHOSEN, STREAMED, UNUSUAL, USUAL, FormStyle, media_type_of
@@ -99,12 +99,15 @@ def _combination_refused(evidence: Evidence, operation: str) -> Observations:
 
 @rule("forms.required-fields-are-optional-on-update", needs=NEEDS_UPDATES)
 def required_fields_are_optional_on_update(evidence: Evidence) -> Observations:
-    for exchange in evidence.of("update"):
-        if set(evidence.resource.required) - _fields(exchange):
+    updates = [(exchange, set(evidence.resource.required) - _fields(exchange)) for exchange in evidence.of("update")]
+    for exchange, missing in updates:
+        if missing:
             observation, in_full = accepted(exchange), _accepted_in_full(evidence, exchange)
             if isinstance(observation, Violation) and in_full and not any(in_full):
                 observation = Undecided("the same fields were refused beside those that a create requires too")
-            yield observation
+            are_others = any(other.succeeded and missing <= other_missing for other, other_missing in updates)
+            if in_full or not (isinstance(observation, Violation) and are_others):  # else other fields are to blame
+                yield observation
 
 
 def _accepted_in_full(evidence: Evidence, exchange: Exchange) -> list[bool]:
@@ -131,6 +134,21 @@ def ordinary_input_does_not_fail(evidence: Evidence) -> Observations:
     works = {exchange.request.operation for exchange in evidence.of("create", "update") if not exchange.failed}
     for exchange in evidence.of("create", "update", expects=Expect.ORDINARY):
         yield judge_failure(exchange, works)
+
+
+@rule("forms.empty-text-is-stored", needs=NEEDS_UPDATES)
+def empty_text_is_stored(evidence: Evidence) -> Observations:
+    """Updates that give an optional text that reads show as the empty string, if they are accepted."""
+    is_tried = False
+    for change in evidence.changes:
+        for name in [name for name, text in change.form.items() if not text and name != evidence.label]:
+            before = change.before.get(name)
+            if change.read and change.record and change.exchange.is_accepted and before and name in change.record:
+                is_tried, now = True, change.record[name]
+                received = f"{name}: {format_value(now)}, as before"
+                yield decide(change.read, now != before, f'{name}: ""', received, f"/data/{name}")
+    if not is_tried:
+        yield NotApplicable("no update with an empty text was accepted")
 
 
 @rule("forms.update-takes-what-create-takes", needs=NEEDS_UPDATES)
@@ -291,7 +309,7 @@ def custom_not_found_url_stays_apart(evidence: Evidence) -> Observations:
 def _stored(evidence: Evidence) -> Iterator[Stored]:
     """Forms that were accepted, with the record shown afterwards; an update that changed nothing is no evidence."""
     for creation in evidence.creations:
-        first = _first_sight_of(evidence, creation)
+        first = first_sight_of(evidence, creation)
         if first and creation.exchange.succeeded:
             yield creation.form, *first
     for change in evidence.changes:
@@ -309,28 +327,13 @@ def _ignored(change: Change, name: str, record: Record) -> bool:
     return unchanged and not is_same_value(name, record[name], change.form[name])
 
 
-def _first_sight_of(evidence: Evidence, creation: Creation) -> tuple[Record, Exchange] | None:
-    """A new record as shown by its read or, if it was not read, by the first list that holds it."""
-    if creation.identifier is None or creation.identifier in creation.before:
-        return None
-    if creation.read:
-        return (creation.read.record, creation.read) if creation.read.record else None
-    for page in evidence.pages():
-        if page.exchange.number > creation.exchange.number:
-            for row in page.rows:
-                if row.get("id") == creation.identifier:
-                    return row, page.exchange
-    return None
-
-
 @rule("forms.one-enables", "1", True, needs=NEEDS_UPDATES)  # noqa: FBT003 - the state
 @rule("forms.zero-disables", "0", False, needs=NEEDS_UPDATES)  # noqa: FBT003
 def toggle_sets_state(evidence: Evidence, sent_value: str, expected: bool) -> Observations:  # noqa: FBT001
-    for change in evidence.changes:
-        if change.form.get("is_enabled") != sent_value:
-            continue
+    changes = [change for change in evidence.changes if change.form.get("is_enabled") == sent_value]
+    for change in changes:
         if not change.exchange.succeeded:
-            yield accepted(change.exchange)
+            yield from () if _are_fields_to_blame(evidence, change, changes) else (accepted(change.exchange),)
         elif change.read and change.record:
             before, now = change.before.get("is_enabled"), change.record.get("is_enabled")
             if not isinstance(now, bool):
@@ -339,15 +342,25 @@ def toggle_sets_state(evidence: Evidence, sent_value: str, expected: bool) -> Ob
                 yield expect_field(change.read, change.record, "is_enabled", expected)
 
 
+def _are_fields_to_blame(evidence: Evidence, change: Change, alike: Sequence[Change]) -> bool:
+    """Whether an update is refused for its other fields: some alike are accepted, and none with these other fields."""
+    accepted_changes = [other for other in evidence.changes if other.exchange.is_accepted]
+    names = change.form.keys() - {"is_enabled"}
+    are_accepted = any(other.form.keys() - {"is_enabled"} == names for other in accepted_changes)
+    return any(other.exchange.is_accepted for other in alike) and not are_accepted
+
+
 @rule("forms.is-enabled-is-optional-on-update", needs=NEEDS_UPDATES)
 def is_enabled_is_optional_on_update(evidence: Evidence) -> Observations:
     """Updates without `is_enabled`; one that gives another type or address may have to wait for a confirmation."""
-    for change in evidence.changes:
-        if "is_enabled" in change.form:
-            continue
+    changes = [change for change in evidence.changes if "is_enabled" not in change.form]
+    for change in changes:
         keeps_state = change.form.get("type", TOGGLED[0]) in TOGGLED and "email" not in change.form
         if not change.exchange.succeeded:
-            yield from map(accepted, [change.exchange] if change.exchange.expects is Expect.SUCCESS else [])
+            is_judged = change.exchange.expects is Expect.SUCCESS and not _are_fields_to_blame(
+                evidence, change, changes
+            )
+            yield from (accepted(change.exchange),) if is_judged else ()
         elif keeps_state and change.read and change.record:
             before, now = change.before.get("is_enabled"), change.record.get("is_enabled")
             expected, received = f"is_enabled: {format_value(before)}, as before", f"is_enabled: {format_value(now)}"
@@ -362,7 +375,7 @@ def is_enabled_is_not_accepted_on_create(evidence: Evidence) -> Observations:
         if creation.form.get("type") != "webhook":
             continue
         sent_value = creation.form.get("is_enabled", "")
-        first = _first_sight_of(evidence, creation)
+        first = first_sight_of(evidence, creation)
         if first and isinstance(first[0].get("is_enabled"), bool):
             starts.setdefault(
                 sent_value, (first[0]["is_enabled"], field_pointer(first[1], first[0], "is_enabled"), first[1])

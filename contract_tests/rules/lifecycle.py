@@ -1,11 +1,14 @@
 """Rules about what creates, updates and deletes do, and what they leave alone."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from http import HTTPStatus
 from itertools import zip_longest
 
 from contract_tests.comparing import holds_text, is_same_value
-from contract_tests.evidence import Change, ChangePeriod, Creation, Evidence, Record
+from contract_tests.evidence import Change, ChangePeriod, Creation, Evidence, Record, first_sight_of
 from contract_tests.exchange import REJECTED, Exchange, Expect
+from contract_tests.masking import begins, mark_of
 from contract_tests.observation import (
     NEEDS_CREATES,
     NEEDS_DELETES,
@@ -23,6 +26,7 @@ from contract_tests.observation import (
     expect,
     expect_field,
     format_value,
+    id_text,
     rule,
     steady,
 )
@@ -69,6 +73,51 @@ def created_record_is_listed_once(evidence: Evidence) -> Observations:
                 yield decide(period.after.exchange, count == 1, f"the record {identifier} once", f"it {count} times")
 
 
+@rule("lifecycle.created-record-shows-no-other", needs=NEEDS_CREATES)
+def created_record_shows_no_other(evidence: Evidence) -> Observations:
+    """Settings of new handlers that hold what only earlier handlers were given."""
+    earlier: dict[str, str] = {}
+    for creation in evidence.creations:
+        values = {name: text for name, text in creation.form.items() if name in evidence.resource.types_of and text}
+        record, exchange = first_sight_of(evidence, creation) or ({}, creation.exchange)
+        settings, own_texts = record.get("settings"), {*values.values()}
+        if isinstance(settings, dict):
+            others = [name for name, text in earlier.items() if text not in own_texts and holds_text(settings, text)]
+            received = f"settings with the {others[0]} of an earlier handler" if others else ""
+            yield decide(exchange, not others, "settings with nothing but what it was given", received)
+        earlier |= values
+
+
+@rule("lifecycle.refused-create-makes-nothing", needs=NEEDS_PAGES | NEEDS_CREATES)
+def refused_create_makes_nothing(evidence: Evidence) -> Observations:
+    """Creates that were refused, though not for want of a required field, and the lists after them."""
+    forms = [exchange.request.form or {} for exchange in evidence.exchanges]
+    uses = Counter(mark_of(form[evidence.label]) for form in forms if evidence.label in form)
+    creates = ((create, mark_of((create.request.form or {})[evidence.label])) for create in _creates(evidence))
+    refused_creates = [(create, mark) for create, mark in creates if _is_refused_at_once(create) and uses[mark] == 1]
+    for create, marker in refused_creates:
+        pages = [page for page in evidence.every_page() if page.exchange.number > create.number]
+        rows = [row for page in pages for row in page.rows if begins(row.get(evidence.label), marker)]
+        if pages:
+            received = f"record {id_text(rows[0])}, after {create.status_text}" if rows else ""
+            yield decide(create, not rows, "no record", received)
+    if not refused_creates:
+        yield NotApplicable("no create was refused")
+
+
+def _creates(evidence: Evidence) -> Iterator[Exchange]:
+    """The account's creates with all that is required."""
+    for expects in Expect:
+        for create in evidence.of("create", expects=expects):
+            if set(evidence.resource.required) <= set(create.request.form or {}):
+                yield create
+
+
+def _is_refused_at_once(exchange: Exchange) -> bool:
+    is_invalid = exchange.status in {*REJECTED, HTTPStatus.REQUEST_ENTITY_TOO_LARGE} or exchange.is_refusal_in_disguise
+    return is_invalid and not exchange.attempts
+
+
 @rule("lifecycle.created-id-is-new", needs=NEEDS_PAGES | NEEDS_CREATES)
 def created_id_is_new(evidence: Evidence) -> Observations:
     """The ids that creates returned, compared with those that existed before."""
@@ -93,9 +142,7 @@ def update_changes_what_it_names(evidence: Evidence) -> Observations:
             yield Undecided(f"the read after the update: {read.status_text}")
             continue
         for name, text in change.form.items():
-            if name not in evidence.resource.record_schema or name not in record or name == "is_enabled":
-                continue
-            if not text and name == evidence.label:
+            if name not in evidence.resource.record_schema or name not in record or name == "is_enabled" or not text:
                 continue
             if not is_same_value(name, before.get(name), text):
                 expected, received = f"{name}: {format_value(text)}", f"{name}: {format_value(record[name])}, as before"

@@ -1,7 +1,5 @@
 """Advisory rules: the server fails neither on odd input, nor without a key, nor because of other requests."""
 
-from dataclasses import replace
-
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import GATEWAYS, OPERATIONS, OTHER, OWN_KEY, Exchange, Expect, id_of
 from contract_tests.multipart import USUAL
@@ -18,6 +16,7 @@ from contract_tests.observation import (
     decide,
     expect_field,
     rule,
+    shown_once,
     steady,
 )
 from contract_tests.rules.accounts import ACCESS
@@ -87,8 +86,8 @@ def simultaneous_reads_agree(evidence: Evidence) -> Observations:
             for name in steady(evidence.resource) if settled else ():
                 is_own = evidence.is_run_record(row)
                 reason = "as before and after requests at one moment"
-                observation = expect_field(exchange, row, name, settled.get(name), reason=reason, verbatim=is_own)  # type: ignore[union-attr]
-                yield replace(observation, is_repeatable=False) if isinstance(observation, Violation) else observation
+                required = settled.get(name) if settled else None
+                yield shown_once(expect_field(exchange, row, name, required, reason=reason, verbatim=is_own))
 
 
 def _what_is_odd(evidence: Evidence, exchange: Exchange) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from contract_tests.evidence import AccessAttempt, Listing, Omission, Record
+from contract_tests.evidence import AccessAttempt, KeyReads, Listing, Omission, Record
 from contract_tests.exchange import OTHER, OWN_KEY, TRIES, Exchange, Expect, FormValue, is_integer, whole_id
 from contract_tests.masking import begins, shows
 from contract_tests.multipart import BOUNDARY
@@ -13,7 +13,7 @@ from contract_tests.survey.form_values import signed
 from contract_tests.survey.pages import page
 from contract_tests.survey.simultaneous import read_at_once
 from contract_tests.survey.visitor import MAX_RETRIES, Visitor
-from contract_tests.target.identities import IDENTITIES, NOBODY
+from contract_tests.target.identities import IDENTITIES, NOBODY, OTHER_CASES
 from contract_tests.target.target import WriteRefusedError
 
 MAX_RECORDS_READ = 5  # records of the account that are read where nothing is written
@@ -138,6 +138,8 @@ def try_access(visitor: Visitor, identifier: int, listing: Listing) -> list[Acce
                 visitor.let_settle()  # ids may be those of another account's new record, which has to be seen as such
     visitor.let_settle()
     read_at_once(visitor, identifier)
+    if visitor.resource.types and OTHER_CASES in visitor.target.keys:
+        visitor.evidence.key_reads = _read_in_other_cases(visitor, identifier)
     read = visitor.read(identifier, Expect.OPEN)
     listed_row = listing.by_id.get(identifier)
     attempts = [
@@ -149,6 +151,15 @@ def try_access(visitor: Visitor, identifier: int, listing: Listing) -> list[Acce
     to_repeat = [attempt for attempt in attempts if _may_have_removed(attempt.exchange)]
     other_attempts = [attempt for attempt in attempts if attempt not in to_repeat]
     return other_attempts + [repeated for attempt in to_repeat for repeated in _write_alone(visitor, attempt)]
+
+
+def _read_in_other_cases(visitor: Visitor, identifier: int) -> KeyReads:
+    """Read with the key and with it in other cases over one connection, in both orders."""
+    reads = []
+    for identities in ((OWN_KEY, OTHER_CASES), (OTHER_CASES, OWN_KEY), (OWN_KEY,)):
+        visitor.target.leave_connections()
+        reads += [visitor.read(identifier, Expect.OPEN, identity) for identity in identities]
+    return KeyReads(*reads)
 
 
 def _may_have_removed(exchange: Exchange) -> bool:

@@ -26,7 +26,7 @@ from contract_tests.survey.form_values import (
 )
 from contract_tests.survey.lifecycle import Update, change, remove, reshape, shapes_of
 from contract_tests.survey.visitor import Visitor
-from contract_tests.target.identities import ALL_RESOURCES, IDENTITIES
+from contract_tests.target.identities import ALL_RESOURCES, IDENTITIES, OTHER_CASES
 from contract_tests.target.target import WriteRefusedError
 
 SUBJECTS = 3  # records made for the probes
@@ -57,6 +57,11 @@ RICH: dict[str, tuple[str, ...]] = {  # values that easily lose a part
     "custom_index_url": (RICH_URL, "https://www.example.com/größe/東京"),
     "email": ("contract.tests+plus@example.com", "größe@example.com"),
     "webhook": (RICH_URL, "https://www.example.com/größe/東京"),
+}
+WRITES_BY_OTHERS = {  # in turns, so that together with the survey's, wrong keys try each
+    "splash-pages": ("create", "delete", "update"),
+    "domains": ("update", "create", "delete"),
+    "notification-handlers": ("delete", "update", "create"),
 }
 UNKNOWN_TYPE: dict[str, FormValue] = {"type": "contract-tests"}
 INVALID: dict[str, dict[str, FormValue]] = {  # what an update may be refused for, beside a name or host
@@ -125,7 +130,9 @@ def _values(visitor: Visitor, subjects: list[int]) -> Iterator[Step]:
         yield partial(_change, visitor, identifier, {"custom_index_url": ""}, Expect.OPEN)
     if resource.types:
         unusual = [type_form(resource, "slack") | {"email": "", "webhook": "x"}, UNKNOWN_TYPE]
-        yield partial(_create, visitor, unusual, Expect.OPEN)
+        yield partial(_create, visitor, [*unusual, {"webhook": "x"}, {"type": "email", "email": "x"}], Expect.OPEN)
+    else:
+        yield partial(_create, visitor, [invalid], Expect.OPEN)
     if label == "name":
         yield partial(_rename_to_number, visitor, identifier)
         long_name: dict[str, FormValue] = {label: f"{visitor.new_marker()} {LONG_NAME}"}
@@ -392,13 +399,13 @@ def _try_close_keys(visitor: Visitor, identifier: int) -> None:
     """
     resource, before = visitor.resource.name, _current(visitor, identifier)
     accesses = []
-    writes = {"splash-pages": WRITES, "domains": WRITES[1:] + WRITES[:1]}.get(resource, WRITES[2:] + WRITES[:2])
-    identities = [name for name in visitor.target.keys if before and name not in (OWN_KEY, OTHER)]
-    for identity, write in zip(identities, cycle(writes), strict=False):
+    names = [name for name in visitor.target.keys if before and name not in (OWN_KEY, OTHER, OTHER_CASES)]
+    single_writers = [name for name in names if not IDENTITIES[name].is_close and not IDENTITIES[name].holds_key]
+    writes = dict(zip(single_writers, cycle(WRITES_BY_OTHERS[resource]), strict=False))
+    for identity in names:
         operations_tried = IDENTITIES[identity].tries.get(resource, ())
-        writing = () if IDENTITIES[identity].is_unusual_place else (write,)
-        operations = ("list", *(("read", *WRITES) if IDENTITIES[identity].is_close else writing))
-        for operation in operations:
+        close_operations = ("read", *WRITES) if IDENTITIES[identity].is_close else ()
+        for operation in ("list", *close_operations, *([writes[identity]] if identity in writes else [])):
             accesses += [] if operation in operations_tried else try_as(visitor, identifier, identity, operation)
     read, after = visitor.read(identifier, Expect.OPEN), visitor.list_settled()
     visitor.evidence.access_attempts += [

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from contract_tests.exchange import OPERATIONS, OTHER, OWN_KEY
 
-NOBODY, WRONG_KEY = "no key", "a wrong key"
+NOBODY, WRONG_KEY, OTHER_CASES = "no key", "a wrong key", "the key in other cases"
 S, D, N = "splash-pages", "domains", "notification-handlers"
 ALL_RESOURCES = (S, D, N)
 LETTERS = "a-zA-Z A-Za-z"
@@ -54,7 +54,7 @@ IDENTITIES = {
             WRONG_KEY,
             lambda _: "Bearer contract-tests-wrong-key",
             _bearer("contract-tests-wrong-key"),
-            tries={S: ("read", "update"), D: ("read", "delete"), N: ("list", "create")},
+            tries={S: ("read", "update"), D: ("read", "delete"), N: ("list", "read", "create")},
         ),
         Identity(
             "a truncated key",
@@ -76,10 +76,9 @@ IDENTITIES = {
             _bearer("${CONTRACT_API_KEY%?}x"),
         ),
         Identity(
-            "the key in other cases",
+            OTHER_CASES,
             lambda key: f"Bearer {key.swapcase()}",
             f'-H "Authorization: Bearer $(printf %s "$CONTRACT_API_KEY" | tr {LETTERS})"',
-            tries={N: ("read",)},
         ),
         Identity("an empty key", lambda _: "Bearer ", _bearer(""), tries={D: ("read",)}),
         Identity(
@@ -87,6 +86,14 @@ IDENTITIES = {
             lambda key: f"Basic {key}",
             '-H "Authorization: Basic $CONTRACT_API_KEY"',
             tries={S: ("read",), D: ("list",), N: ("read",)},
+            holds_key=True,
+        ),
+        Identity(
+            "the key without a scheme",
+            lambda key: key,
+            '-H "Authorization: $CONTRACT_API_KEY"',
+            tries={S: ("list",), D: ("read",)},
+            is_unusual_place=True,
             holds_key=True,
         ),
         Identity(
@@ -149,7 +156,7 @@ def identities(api_key: str, second_api_key: str | None) -> dict[str, str]:
     if len(api_key) == 1:
         del headers["a truncated key"]
     if api_key == api_key.swapcase() or re.fullmatch(r"[0-9A-Fa-f-]+", api_key):  # a number in hexadecimal, or a UUID
-        del headers["the key in other cases"]
+        del headers[OTHER_CASES]
     return headers | ({OTHER: f"Bearer {second_api_key}"} if second_api_key else {})
 
 

@@ -41,7 +41,7 @@ MAX_ANSWER_BYTES = 96 << 20  # bytes of answers in a run
 CLEANUP_RESERVE, CLEANUP_PER_RECORD = 10, 3  # requests kept for clean-up, and for each record to remove
 REDIRECTS = {301, 302, 303, 307, 308}
 MAX_SIMULTANEOUS = 60  # requests that overlap
-TRIES_OF_A_HANG = 2
+TRIES_OF_A_HANG = 3
 UNLUCKY_TRIES = 12  # of a request that was lost while others like it are answered
 FAILURES_IN_A_ROW = 3 * TRIES  # failures in a row, after which another try of a request like those comes sooner
 SHORT_PAUSE_FACTOR = 0.05  # of the usual pause
@@ -276,6 +276,11 @@ class Target:
         if request.operation == "read" and request.identity != OWN_KEY:
             self._note_without_own_record(exchange)
         return exchange
+
+    def leave_connections(self) -> None:
+        """Send the next request of this thread over a connection of its own."""
+        if self._thread.pool:
+            self._thread.pool.clear()
 
     def send_once(self, request: Request) -> Exchange:
         """Send a request as a witness: once, and nobody judges the answer.
@@ -565,6 +570,7 @@ class Target:
             error = f"no whole answer came within {self._thread.timeout:.2g} s" if timed_out else _words_of(failure)
             answer, content = None, b""
         seconds = time.monotonic() - self._thread.started_at
+        timed_out |= status is None and seconds > self.limits.timeout / 3  # also if the server itself has ended it then
         return Exchange(
             request,
             self._thread.number,

@@ -66,8 +66,6 @@ class Forms:
         cleared = [field for field in accepted if operation == "update" and _is_cleared(field, parts[field.name])]
         if cleared and self._choices["cleared-text"] == "refused":
             raise self._invalid(f'The field "{cleared[0].name}" cannot be emptied; leave it out.', cleared[0])
-        if self._choices["cleared-text"] == "kept":
-            accepted = [field for field in accepted if field not in cleared]
         values = {field.name: self._value(field, parts[field.name]) for field in accepted}
         values = {name: value for name, value in values.items() if value is not None}
         if operation == "create":

@@ -546,9 +546,34 @@ def repeats_its_label(call: Call) -> bool:
     return call.record is not None and call.form.get(label) == call.record.values[label]
 
 
+def without_empty_texts(fields: dict[str, str]) -> dict[str, str]:
+    return {name: text for name, text in fields.items() if text or name != "custom_index_url"}
+
+
+def remembers_settings(call: Call, serve: Serve) -> Response:
+    """Give a new handler what the latest one of its type was given, unless it brings that itself."""
+    if call.operation != "create" or call.account is None or "type" not in call.form:
+        return serve(call)
+    handler_type, types_of = call.form["type"], call.resource.types_of
+    values = {name: text for name, text in call.form.items() if types_of.get(name) == handler_type}
+    values = call.memory[handler_type] = call.memory.get(handler_type, {}) | values
+    return serve(call.sending(values | call.form))
+
+
+def is_invalid(call: Call) -> bool:
+    return call.form.get("type", TYPES[0]) not in TYPES or "x" in call.form.values()
+
+
+def makes_what_it_refuses(call: Call, serve: Serve) -> Response:
+    if call.operation != "create" or call.account is None or not is_invalid(call):
+        return serve(call)
+    form = {name: text for name, text in call.form.items() if name == call.resource.label}
+    serve(call.sending(form | ({"type": "slack"} if "type" in call.form else {})))
+    return Response(b"{}", HTTPStatus.UNPROCESSABLE_ENTITY, content_type="application/json")
+
+
 def stores_what_it_refuses(call: Call, serve: Serve) -> Response:
-    is_invalid = call.form.get("type", TYPES[0]) not in TYPES or "x" in call.form.values()
-    if call.operation != "update" or call.record is None or not is_invalid:
+    if call.operation != "update" or call.record is None or not is_invalid(call):
         return serve(call)
     label, values = call.resource.label, call.record.values
     new = {**values, label: call.form.get(label, values[label])}
@@ -675,6 +700,12 @@ def empty_for(clients: CallTest) -> Transformation:
     return transformation
 
 
+def answers_nobody(call: Call, serve: Serve) -> Response:
+    if call.operation != "update" or not has_no_key(call):
+        return serve(call)
+    return call.mock.representations.json({"data": {"id": int(call.identifier)}}, 200)
+
+
 def has_no_key(call: Call) -> bool:
     return not call.authorization
 
@@ -711,6 +742,10 @@ def uses_another_scheme(call: Call) -> bool:
 
 def uses_token_scheme(call: Call) -> bool:
     return call.authorization == f"Token {first_key(call)}"
+
+
+def uses_no_scheme(call: Call) -> bool:
+    return call.authorization == first_key(call)
 
 
 def sends_key_as_parameter(call: Call) -> bool:
@@ -809,6 +844,7 @@ def unknown_id_fails(call: Call, serve: Serve) -> Response:
 # Servers that are right as long as requests come one by one, and wrong when they overlap.
 
 LISTS_UNDER_WAY: WeakKeyDictionary[Any, dict[str, tuple[float, str]]] = WeakKeyDictionary()  # until when, whose
+CONNECTION_KEYS: WeakKeyDictionary[Any, dict[str, str]] = WeakKeyDictionary()  # by port of the client, by service
 LISTS_OF_OTHERS: WeakKeyDictionary[Any, list[str]] = WeakKeyDictionary()  # the keys of the latest lists, by service
 MOMENT, BRIEFLY = 0.05, 0.02  # seconds
 MAX_READS = 30  # at a time
@@ -828,6 +864,15 @@ def under_way(call: Call, key: str) -> Any:
 
 def key_of_write(call: Call, operation: str) -> str:
     return f"{operation} {call.resource.name} {call.identifier}"
+
+
+def remembers_by_connection(call: Call, serve: Serve) -> Response:
+    """Take a key for the one before it on its connection, if they differ in the case of letters alone."""
+    keys, port = CONNECTION_KEYS.setdefault(call.mock.accounts, {}), str(call.environ["REMOTE_PORT"])
+    if keys.get(port, "").casefold() == call.authorization.casefold():
+        return serve(call.by(keys[port]))
+    keys[port] = call.authorization
+    return serve(call)
 
 
 def lists_for_the_one_before(call: Call, serve: Serve) -> Response:

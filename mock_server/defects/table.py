@@ -882,6 +882,9 @@ TABLE: Table = {
         defect("create-takes-a-one", "A create with `is_enabled` of `1` makes a handler that is enabled.",
                then_do("create", custom.starts("1", enabled=True)),
                needs={"is-enabled-on-create": "ignored", "handler-starts": "disabled"})],
+    "forms.empty-text-is-stored": [
+        defect("empty-addresses-are-skipped", "An update with an empty `custom_index_url` keeps the one before.",
+               form("update", custom.without_empty_texts), D, needs={"cleared-text": "emptied"})],
     "forms.update-takes-what-create-takes": [
         defect("updates-of-8-kilobytes-are-refused", "An update of more than 8 kB is refused.",
                refuses("update", 413, applies=lambda call: len(call.body) > custom.MAX_BODY), S),
@@ -1022,6 +1025,12 @@ TABLE: Table = {
                refuses("update", 422, applies=custom.repeats_its_label)),
         defect("present-host-is-a-conflict", "An update with the host that the domain has is a conflict.",
                refuses("update", 409, applies=custom.repeats_its_label), D)],
+    "lifecycle.created-record-shows-no-other": [
+        defect("settings-come-from-the-one-before", "A new handler has the settings of the one before it.",
+               custom.remembers_settings, N)],
+    "lifecycle.refused-create-makes-nothing": [
+        defect("refused-creates-are-stored", "A create that is refused for its type or an address makes a record.",
+               custom.makes_what_it_refuses)],
     "lifecycle.refused-update-changes-nothing": [
         defect("refused-updates-are-stored", "An update that is refused for its type or number stores the name.",
                custom.stores_what_it_refuses)],
@@ -1052,6 +1061,8 @@ TABLE: Table = {
         defect("shorter-key-lists", "Who sends the beginning of the key can list the account's records.",
                custom.let_in("list", custom.key_that(custom.is_prefix)))],
     "accounts.strangers-are-refused": [
+        defect("nobodys-updates-are-answered", "An update without a key is answered with success, and changes nothing.",
+               custom.answers_nobody),
         defect("nobody-gets-an-empty-list", "Who sends no key gets an empty list.",
                custom.empty_for(custom.has_no_key)),
         defect("wrong-key-gets-an-empty-list", "Who sends a wrong key gets an empty list.",
@@ -1059,11 +1070,16 @@ TABLE: Table = {
     "accounts.both-at-once-stay-apart": [
         defect("lists-share-an-account", "A list shows the account whose list is under way.",
                custom.lists_for_the_one_before)],
+    "accounts.connections-keep-no-key": [
+        defect("connection-remembers-the-key", "A key in other cases counts as the one before it on its connection.",
+               custom.remembers_by_connection, N)],
     "accounts.key-opens-nothing-elsewhere": [
         defect("another-scheme-lists", "Who sends the key under another scheme can list the account's records.",
                custom.let_in("list", custom.uses_another_scheme), S),
         defect("token-scheme-lists", "Who sends the key under the scheme Token can list the account's records.",
                custom.let_in("list", custom.uses_token_scheme)),
+        defect("bare-key-lists", "Who sends the key without a scheme can list the account's records.",
+               custom.let_in("list", custom.uses_no_scheme), S),
         defect("key-in-the-query-lists", "Who sends the key in the query can list the account's records.",
                custom.let_in("list", custom.sends_key_in_the_query)),
         defect("key-in-a-cookie-reads", "Who sends the key in a cookie can read the account's records.",
@@ -1078,10 +1094,7 @@ TABLE: Table = {
         defect("shorter-key-reads", "Who sends the beginning of the key can read the account's records.",
                custom.let_in("read", custom.key_that(custom.is_prefix))),
         defect("longer-key-reads", "Who sends the key and more can read the account's records.",
-               custom.let_in("read", custom.key_that(custom.is_longer)), D),
-        defect("key-in-capitals-reads", "Who sends the key in capital letters can read the account's records.",
-               custom.let_in("read", custom.key_that(lambda text, key: text != key and text.lower() == key.lower())),
-               N)],
+               custom.let_in("read", custom.key_that(custom.is_longer)), D)],
     "accounts.strangers-create-nothing": [
         defect("nobody-creates", "Who sends no key can make records in the account.",
                custom.let_in("create", custom.has_no_key)),

@@ -130,6 +130,7 @@ def environ_of(scope: Message) -> WSGIEnvironment:
         "SERVER_PORT": port,
         "SERVER_PROTOCOL": "HTTP/1.0" if scope["http_version"] in ("1", "1.0") else "HTTP/1.1",
         "REMOTE_ADDR": scope["client"][0],
+        "REMOTE_PORT": scope["client"][1],
         "wsgi.version": (1, 0),
         "wsgi.url_scheme": scope["scheme"],
         "wsgi.input": BytesIO(),

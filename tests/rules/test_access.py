@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from handmade import D, answer, deleted, listing, made, page, read, record, rows, said, visit, written
+from handmade import D, N, answer, deleted, listing, made, page, read, record, rows, said, visit, written
 
-from contract_tests.evidence import AccessAttempt, Evidence
-from contract_tests.exchange import OTHER, Exchange, Expect
+from contract_tests.evidence import AccessAttempt, Evidence, KeyReads, Simultaneous
+from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Expect
 from contract_tests.target.identities import NOBODY, WRONG_KEY
 
 MINE = record(D, 7, host="ct1x-1z.example.com")
@@ -277,3 +277,59 @@ def test_a_stranger_gets_no_list_and_no_total_of_the_account(
     evidence = tried("list", sent("list", body, status=status))
     assert said("accounts.strangers-are-refused", evidence) == refused
     assert said("accounts.strangers-see-no-list", evidence) == hidden
+
+
+OTHERS = record(D, 9, host="other.example.com")
+
+
+@pytest.mark.parametrize(
+    ("shown", "identity", "expected"),
+    [
+        ([record(D, 1), MINE], OWN_KEY, "S"),
+        ([record(D, 1), OTHERS], OWN_KEY, "V"),
+        ([OTHERS], OTHER, "S"),
+        ([MINE], OTHER, "V"),
+        ([record(D, 1, host="x.example.com")], OTHER, "S"),
+    ],
+)
+def test_accounts_that_ask_at_one_moment_see_their_own(
+    shown: list[dict[str, Any]], identity: str, expected: str
+) -> None:
+    evidence = tried("list", sent("list", listed(OTHERS), status=200, identity=OTHER), identity=OTHER)
+    evidence.simultaneous = Simultaneous((sent("list", listed(*shown), status=200, identity=identity),), None, None)
+    assert said("accounts.both-at-once-stay-apart", evidence) == expected
+    assert said("accounts.both-at-once-stay-apart", visit()) == "N"
+
+
+def test_lists_at_one_moment_show_what_each_shows_alone() -> None:
+    rule, garbled = (
+        "robustness.simultaneous-reads-agree",
+        record(D, 7, host=MINE["host"], datetime="0026-03-02 09:00:00"),
+    )
+    same, other = (sent("list", listed(row), status=200, identity=OWN_KEY) for row in (MINE, garbled))
+    by_other = sent("list", listed(garbled), status=200, identity=OTHER)
+    edited = page([record(D, 1), record(D, 7, host="ct1x-2z.example.com")])
+
+    def around(*exchanges: Exchange, after: Exchange = THERE) -> Evidence:
+        return visit(THERE, simultaneous=Simultaneous(exchanges, THERE.page, after.page), created_ids={D.name: {7}})
+
+    assert set(said(rule, around(same, by_other))) == {"S"}
+    assert said(rule, around(other)).count("V") == 1
+    assert said(rule, around(other, after=edited)) == ""
+
+
+def test_a_connection_keeps_no_key() -> None:
+    rule = "accounts.connections-keep-no-key"
+    shows, refused = read(record(N, 7), N), answer("read", status=401, identifier=7, resource=N)
+    failed = answer("read", status=500, identifier=7, resource=N)
+
+    def reads(*exchanges: Exchange) -> str:
+        return said(rule, visit(key_reads=KeyReads(*exchanges)), N)
+
+    assert reads(shows, refused, refused, shows, shows) == "SS"
+    assert reads(shows, shows, shows, shows, shows) == "SS"
+    assert reads(shows, shows, refused, shows, shows) == "VS"
+    assert reads(shows, refused, refused, refused, shows) == "SV"
+    assert reads(shows, refused, refused, shows, failed) == "U"
+    assert reads(shows, refused, failed, shows, shows) == "U"
+    assert said(rule, visit(), N) == "N"

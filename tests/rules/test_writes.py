@@ -74,7 +74,9 @@ ACCEPTED = [
     (answer("list", status=500), "U"),
     (answer("list", status=500, attempts=(500, 502)), "V"),
     (answer("list", status=500, attempts=(500,)), "U"),
-    (answer("list", status=None, attempts=(None, None)), "U"),
+    (answer("list", status=None, attempts=(None, None)), "V"),
+    (answer("list", status=None, attempts=(None,)), "U"),
+    (answer("list", status=None, attempts=(500, None)), "U"),
     (answer("list", status=404, expects=OPEN), ""),
 ]
 
@@ -107,6 +109,8 @@ def test_an_operation_that_fails_on_each_of_several_records_is_broken() -> None:
     assert said("operations.delete-answers", visit(*failing)) == "UUU"
     assert said("operations.delete-answers", visit(page(rows(D, 1)), *failing[:2])) == "UU"
     assert said("operations.delete-answers", visit(page(rows(D, 1)), deleted(4), *failing)) == "SUUU"
+    cut_off = [answer("delete", status=None, identifier=each) for each in (1, 2, 3)]
+    assert said("operations.delete-answers", visit(page(rows(D, 1)), *cut_off)) == "VUUU"
 
 
 def test_a_delete_that_answers_after_a_failure_may_have_been_done_before_it() -> None:
@@ -693,6 +697,18 @@ def test_an_update_of_a_deleted_record_does_not_bring_it_back() -> None:
     assert said(rule, removed(late_list=LISTED)) == ""
 
 
+def test_an_update_of_a_deleted_record_is_refused_where_its_read_is() -> None:
+    rule, refused = "lifecycle.update-of-a-deleted-record-is-refused", answer("update", status=404, identifier=7)
+    in_disguise = answer("update", {"errors": ["gone"]}, identifier=7)
+    nothing_read = answer("read", {"data": None}, identifier=7)
+    assert said(rule, removed(late_update=refused, late_read=GONE)) == "S"
+    assert said(rule, removed(late_update=in_disguise, late_read=GONE)) == "S"
+    assert said(rule, removed(late_update=written(7, {}), late_read=GONE)) == "V"
+    assert said(rule, removed(late_update=written(7, {}), late_read=nothing_read)) == "N"
+    assert said(rule, removed(late_update=answer("update", status=500, identifier=7), late_read=GONE)) == ""
+    assert said(rule, removed()) == ""
+
+
 def looked(*looks: list[dict[str, Any]], rested: list[dict[str, Any]]) -> RepeatedListing:
     by_id = [{row["id"]: row for row in look} for look in looks]
     return RepeatedListing(tuple(by_id), {row["id"]: row for row in rested}, page([]))
@@ -770,6 +786,19 @@ def test_an_update_is_judged_by_what_it_may_not_do(rule: str, evidence: Evidence
     assert said(f"lifecycle.{rule}", evidence) == expected
 
 
+def test_a_refused_create_makes_nothing() -> None:
+    rule, form = "lifecycle.refused-create-makes-nothing", {"host": "ct1x-1z.example.com"}
+    there_before = page([record(D, 7, host="ct1x-1z.example.com")])
+    refused, taken = answer("create", status=422, form=form), answer("create", status=409, form=form)
+    there = page([record(D, 7, host="ct1x-1z.example.com")])
+    retried = answer("create", status=422, form=form, attempts=(502,))
+    assert said(rule, visit(refused, page(rows(D, 1)))) == "S"
+    assert said(rule, visit(refused, there)) == "V"
+    assert said(rule, visit(there_before, refused)) == ""
+    assert said(rule, visit(taken, there)) == said(rule, visit(retried, there)) == "N"
+    assert said(rule, visit(made(7, form), refused, there)) == "N"
+
+
 ORDINARY = Expect.ORDINARY
 
 
@@ -786,6 +815,39 @@ ORDINARY = Expect.ORDINARY
 )
 def test_ordinary_input_may_be_refused_and_makes_nothing_fail(exchange: Exchange, expected: str) -> None:
     assert said("forms.ordinary-input-does-not-fail", visit(made(7, {}), exchange)) == expected
+
+
+@pytest.mark.parametrize(
+    ("form", "before", "now", "expected"),
+    [
+        ({"custom_index_url": ""}, {"custom_index_url": "x"}, {"custom_index_url": ""}, "S"),
+        ({"custom_index_url": ""}, {"custom_index_url": "x"}, {"custom_index_url": None}, "S"),
+        ({"custom_index_url": ""}, {"custom_index_url": "x"}, {"custom_index_url": "x"}, "V"),
+        ({"custom_index_url": ""}, {"custom_index_url": "x"}, None, "N"),
+        ({"host": ""}, {}, {}, "N"),
+    ],
+)
+def test_an_empty_text_that_is_accepted_is_stored(
+    form: dict[str, str], before: dict[str, Any], now: dict[str, Any] | None, expected: str
+) -> None:
+    assert said("forms.empty-text-is-stored", updated(D, form, now, before)) == expected
+
+
+@pytest.mark.parametrize(
+    ("create", "update", "expected"),
+    [
+        (made(7, {"name": "a" * 9}, S), written(7, {"name": "b" * 9}, S), "S"),
+        (made(7, {"name": "a" * 9}, S), answer("update", status=413, form={"name": "b" * 9}, resource=S), "V"),
+        (answer("create", status=422, form={"name": "a" * 9}, resource=S), written(7, {"name": "b" * 9}, S), "V"),
+        (made(7, {"name": "a" * 9}, S), answer("update", status=409, form={"name": "b" * 9}, resource=S), "S"),
+        (made(7, {"name": "a" * 9}, S), answer("update", status=500, form={"name": "b" * 9}, resource=S), "N"),
+        (made(7, {"name": "a" * 9}, S), written(7, {"name": "b" * 8}, S), "N"),
+        (made(7, {"name": "a", **LOGO}, S), written(7, {"name": "b"}, S), "N"),
+    ],
+)
+def test_creates_and_updates_take_the_same(create: Exchange, update: Exchange, expected: str) -> None:
+    ordinary = [replace(each, request=replace(each.request, expects=ORDINARY)) for each in (create, update)]
+    assert said("forms.update-takes-what-create-takes", visit(*ordinary), S) == expected
 
 
 # ---- the same ids in another resource or account

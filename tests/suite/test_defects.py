@@ -11,7 +11,7 @@ from faulty import BASE_URL, CONTRACT, Explore, honest, looks, survey_alone, ver
 from contract_tests.evidence import Evidence
 from contract_tests.exploration import Exploration
 from contract_tests.observation import NEEDS_ALL, NEEDS_CONTROL, Chapter, Chapters
-from contract_tests.proof import ACROSS_RESOURCES, RECORDS, STARTING_RECORDS
+from contract_tests.proof import ACROSS_RESOURCES, OVER_CONNECTIONS, RECORDS, STARTING_RECORDS
 from contract_tests.run import needed
 from contract_tests.verdicts import VIOLATED, Verdict, judge
 from mock_server import Settings
@@ -20,17 +20,20 @@ from mock_server.defects import DEFECTS
 NAMES = [
     name
     for name, defect in DEFECTS.items()
-    if CONTRACT.rules[defect.rule].decided_by != "round" and defect.rule not in ACROSS_RESOURCES
+    if CONTRACT.rules[defect.rule].decided_by != "round" and defect.rule not in {*ACROSS_RESOURCES, *OVER_CONNECTIONS}
 ]
-NEVER_ON_AN_HONEST_SERVER = {
+SELDOM_ON_AN_HONEST_SERVER = {
     "operations.reads-redirected-within-host",
     "lifecycle.refused-update-changes-nothing",
+    "lifecycle.refused-create-makes-nothing",
+    "forms.update-takes-what-create-takes",
+    "forms.empty-text-is-stored",
     *ACROSS_RESOURCES,
 }  # in a single visit
 EXPLORED = """
     another-scheme-lists any-type-is-stored chat-alone-is-refused create-answers-the-id-of-the-same-name
     create-does-not-know-quoted-boundaries creates-are-done-and-fail far-page-shows-the-first key-as-a-parameter-reads
-    key-in-a-cookie-reads key-in-capitals-reads key-in-the-query-lists settings-are-read-as-latin-1 token-scheme-lists
+    key-in-a-cookie-reads key-in-the-query-lists settings-are-read-as-latin-1 token-scheme-lists
     update-clears-the-other-setting empty-list-is-null create-renames-the-one-before
     email-loses-dots email-loses-its-tag form-without-a-last-line-end-is-refused index-url-loses-capitals
     index-url-loses-its-fragment index-url-loses-its-query index-url-loses-percent-signs
@@ -41,7 +44,9 @@ EXPLORED = """
     update-changes-all-of-the-same-host update-changes-all-of-the-same-name update-stores-any-type
     update-takes-no-telegram-chat-id update-toggles-another update-without-a-body-fails wrong-key-creates
     wrong-key-updates total-pages-is-one-more-on-exact-multiples
-    letters-of-four-bytes-fail deleted-names-fail refused-updates-are-stored wrong-key-gets-an-empty-list
+    letters-of-four-bytes-fail deleted-names-fail refused-updates-are-stored refused-creates-are-stored
+    wrong-key-gets-an-empty-list updates-of-8-kilobytes-are-refused update-takes-shorter-names
+    empty-addresses-are-skipped
 """.split()  # noqa: SIM905 - shown by exploration alone, not by the chapters that the rule needs
 
 
@@ -54,8 +59,8 @@ CHAPTERS = {
 @pytest.mark.parametrize("resource", CONTRACT.resources)
 def test_each_rule_passes_on_an_honest_server_with_a_witness(resource: str) -> None:
     for rule, result in verdicts(honest, resource).items():
-        if rule in NEVER_ON_AN_HONEST_SERVER:
-            assert result.verdict is Verdict.NOT_APPLICABLE
+        if rule in SELDOM_ON_AN_HONEST_SERVER:
+            assert result.verdict in (Verdict.NOT_APPLICABLE, Verdict.PASS)
         else:
             assert (result.verdict, result.findings) == (Verdict.PASS, ()), rule
             assert result.witnesses > 0, f"openapi.yaml: the resources of {rule} name {resource}: does it apply?"
