@@ -147,13 +147,6 @@ class Simultaneous:
     before: Page | None
     after: Page | None
 
-    @property
-    def settled_rows(self) -> dict[Any, Record]:
-        """What the lists before and after agree on, by id."""
-        pages = [page for page in (self.before, self.after) if page]
-        first, last = ({id_of(row): row for row in page.rows} for page in (pages[0], pages[-1])) if pages else ({}, {})
-        return {identifier: row for identifier, row in first.items() if last.get(identifier) == row}
-
 
 @dataclass(frozen=True)
 class KeyReads:

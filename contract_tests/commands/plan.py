@@ -19,6 +19,7 @@ from link_management_contract import Contract
 FIRST = "asking what is there"
 SIZES = (40, 0)  # how many records of each resource the rehearsal's accounts have
 NAME = re.compile(r"ct[a-z\d]+-\d+z")
+NO_TIME = 1e-6  # seconds between requests at a rate; what a run leaves out at a rate is left out
 LONGEST = 100  # of an address; some are made up, and very long
 RESERVED = re.compile(r"[^\s\"'<>]*example\.com[^\s\"'<>]*")
 
@@ -58,7 +59,7 @@ def _rehearse(contract: Contract, options: Options, base_url: str, records: int)
         second_api_key=options.second_api_key and SECOND_KEY,
         public_base_url=None,
         splash_create_path=None,
-        limits=replace(options.limits, interval=0.0, seconds=None, lag=0.0),
+        limits=replace(options.limits, interval=min(options.limits.interval, NO_TIME), seconds=None, lag=0.0),
         connection=Connection(),
         jobs=1,
     )

@@ -246,6 +246,9 @@ def other_account(evidence: Evidence, operation: str, judge: JudgeOfAttempts) ->
         yield NotApplicable("no second key", SEPARATION)
     elif reads and not attempts:
         yield NotApplicable("the other account may have a record of its own under the id that was tried", SEPARATION)
+    elif operation == "create" and attempts and all(attempt.exchange.is_refusal for attempt in attempts):
+        reason = f"with the second key, a create is answered with {attempts[0].exchange.status_text}"
+        yield NotApplicable(reason, "creates in the second account")
     else:
         yield from judge(attempts, evidence)
 

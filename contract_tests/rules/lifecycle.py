@@ -7,8 +7,8 @@ from itertools import zip_longest
 
 from contract_tests.comparing import holds_text, is_same_value
 from contract_tests.evidence import Change, ChangePeriod, Creation, Evidence, Record, first_sight_of
-from contract_tests.exchange import REJECTED, Exchange, Expect
-from contract_tests.masking import begins, mark_of
+from contract_tests.exchange import OWN_KEY, REJECTED, Exchange, Expect
+from contract_tests.masking import begins, mark_of, normalize
 from contract_tests.observation import (
     NEEDS_CREATES,
     NEEDS_DELETES,
@@ -73,6 +73,26 @@ def created_record_is_listed_once(evidence: Evidence) -> Observations:
                 yield decide(period.after.exchange, count == 1, f"the record {identifier} once", f"it {count} times")
 
 
+@rule("lifecycle.ids-are-not-used-again", needs=NEEDS_CREATES | NEEDS_DELETES)
+def ids_are_not_used_again(evidence: Evidence) -> Observations:
+    """Creates after the newest record was deleted, whose id a server that counts from the highest gives again."""
+    made_ids, deleted_ids = set[int](), set[int]()
+    is_tried = False
+    for exchange in evidence.exchanges:
+        request = exchange.request
+        if request.identity != OWN_KEY or not exchange.is_accepted:
+            continue
+        if request.operation == "delete" and request.identifier in made_ids:
+            deleted_ids.add(int(request.identifier))
+        elif request.operation == "create" and exchange.made_id is not None:
+            if deleted_ids and max(made_ids) in deleted_ids:
+                is_tried, received = True, f"{exchange.made_id}, of a record that was deleted"
+                yield decide(exchange, exchange.made_id not in deleted_ids, "an id that no record had", received)
+            made_ids.add(exchange.made_id)
+    if not is_tried:
+        yield NotApplicable("no record was created after the newest one was deleted")
+
+
 @rule("lifecycle.created-record-shows-no-other", needs=NEEDS_CREATES)
 def created_record_shows_no_other(evidence: Evidence) -> Observations:
     """Settings of new handlers that hold what only earlier handlers were given."""
@@ -92,9 +112,13 @@ def created_record_shows_no_other(evidence: Evidence) -> Observations:
 def refused_create_makes_nothing(evidence: Evidence) -> Observations:
     """Creates that were refused, though not for want of a required field, and the lists after them."""
     forms = [exchange.request.form or {} for exchange in evidence.exchanges]
-    uses = Counter(mark_of(form[evidence.label]) for form in forms if evidence.label in form)
-    creates = ((create, mark_of((create.request.form or {})[evidence.label])) for create in _creates(evidence))
-    refused_creates = [(create, mark) for create, mark in creates if _is_refused_at_once(create) and uses[mark] == 1]
+    uses = Counter(normalize(mark_of(form[evidence.label])) for form in forms if evidence.label in form)
+    marked_creates = ((each, mark_of((each.request.form or {})[evidence.label])) for each in _creates(evidence))
+    refused_creates = [
+        (create, marker)
+        for create, marker in marked_creates
+        if _is_refused_at_once(create) and uses[normalize(marker)] == 1
+    ]
     for create, marker in refused_creates:
         pages = [page for page in evidence.every_page() if page.exchange.number > create.number]
         rows = [row for page in pages for row in page.rows if begins(row.get(evidence.label), marker)]

@@ -17,7 +17,7 @@ from contract_tests.observation import (
     expect_field,
     rule,
     shown_once,
-    steady,
+    steady_records,
 )
 from contract_tests.rules.accounts import ACCESS
 from contract_tests.rules.operations import judge_failure, own_requests
@@ -77,17 +77,17 @@ def requests_work_in_parallel(evidence: Evidence) -> Observations:
 @rule("robustness.simultaneous-reads-agree", needs=ACCESS)
 def simultaneous_reads_agree(evidence: Evidence) -> Observations:
     """Lists at one moment, beside what the lists before and after agree on; what another key sees is not compared."""
-    simultaneous = evidence.simultaneous
-    settled_rows = simultaneous.settled_rows if simultaneous else {}
-    for exchange in simultaneous.exchanges if simultaneous else ():
+    moment, resource = evidence.simultaneous, evidence.resource
+    if moment is None or moment.before is None or moment.after is None:
+        return
+    before, after = (steady_records(resource, page.rows) for page in (moment.before, moment.after))
+    for exchange in moment.exchanges:
         is_own_list = (exchange.request.identity, exchange.request.operation) == (OWN_KEY, "list")
-        rows = exchange.rows if is_own_list else ()
-        for row, settled in ((row, settled_rows.get(id_of(row))) for row in rows):
-            for name in steady(evidence.resource) if settled else ():
-                is_own = evidence.is_run_record(row)
-                reason = "as before and after requests at one moment"
-                required = settled.get(name) if settled else None
-                yield shown_once(expect_field(exchange, row, name, required, reason=reason, verbatim=is_own))
+        for row in exchange.rows if is_own_list else ():
+            settled = before.get(id_of(row))
+            for name in settled if settled and after.get(id_of(row)) == settled else ():
+                is_own, reason = evidence.is_run_record(row), "as before and after requests at one moment"
+                yield shown_once(expect_field(exchange, row, name, settled[name], reason=reason, verbatim=is_own))
 
 
 def _what_is_odd(evidence: Evidence, exchange: Exchange) -> str:

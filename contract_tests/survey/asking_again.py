@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from contract_tests.exchange import OWN_KEY, Exchange, Expect, Request
+from contract_tests.exchange import OWN_KEY, Exchange, Expect, FormValue, Request
 from contract_tests.masking import mark_of
+from contract_tests.survey.form_values import type_form
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.availability import is_page
 from contract_tests.target.target import WriteRefusedError
@@ -20,7 +21,7 @@ def ask_again(visitor: Visitor) -> None:
         if _counts(visitor, exchange):
             failures.setdefault(_kind_of(exchange.request), []).append(exchange)
     for similar in list(failures.values())[:MAX_KINDS]:
-        reply = _send(visitor, similar[0].request)
+        reply = _send(visitor, similar[0])
         if reply is not None and not visitor.target.availability.is_trouble(reply):
             for exchange in similar:
                 visitor.treat(exchange, Expect.IGNORED if not is_page(exchange) else Expect.OPEN)
@@ -37,8 +38,9 @@ def _kind_of(request: Request) -> Kind:
     return request.operation, frozenset(request.form or ()), request.query, request.form_style
 
 
-def _send(visitor: Visitor, request: Request) -> Exchange | None:
+def _send(visitor: Visitor, failed: Exchange) -> Exchange | None:
     """The answer to the same request now: with another name, unless that is the point, and to a record still there."""
+    request = failed.request
     label, form = visitor.resource.label, dict(request.form or {})
     renamed = dict(form)
     if label in form and form[label] != visitor.freed_label:
@@ -56,6 +58,21 @@ def _send(visitor: Visitor, request: Request) -> Exchange | None:
         request = replace(request, identifier=identifier, path=path, form=renamed if request.form else request.form)
         visitor.note_update(request)
     try:
+        if request.operation == "update" and visitor.resource.types:
+            _restore(visitor, failed, identifier)
         return visitor.send(request)
     except WriteRefusedError:
         return None
+
+
+def _restore(visitor: Visitor, failed: Exchange, identifier: int) -> None:
+    """Give a handler the type and the state again in which an update of one has failed."""
+    before = next((change.before for change in visitor.evidence.changes if change.exchange is failed), {})
+    now, handler_type = visitor.read(identifier, Expect.OPEN).record or {}, before.get("type")
+    form: dict[str, FormValue] = {}
+    if handler_type in visitor.resource.types and now.get("type") != handler_type:
+        form |= type_form(visitor.resource, str(handler_type))
+    if isinstance(before.get("is_enabled"), bool) and now.get("is_enabled") is not before["is_enabled"]:
+        form["is_enabled"] = str(int(before["is_enabled"]))
+    if form:
+        visitor.update(identifier, form, Expect.OPEN)

@@ -25,7 +25,6 @@ class Identity:
         header_name: the name of that header; of a query if it is empty.
         tries: the operations that the survey tries as this client, by resource.
         is_close: whether a careless comparison of keys lets it in.
-        is_unusual_place: whether it sends the key in a way that a framework may accept by itself, for all operations.
         holds_key: whether it sends the account's very key, if not as a bearer token; so it is no stranger.
     """
 
@@ -35,7 +34,6 @@ class Identity:
     header_name: str = "Authorization"
     tries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     is_close: bool = False
-    is_unusual_place: bool = False
     holds_key: bool = False
 
 
@@ -93,7 +91,6 @@ IDENTITIES = {
             lambda key: key,
             '-H "Authorization: $CONTRACT_API_KEY"',
             tries={S: ("list",), D: ("read",)},
-            is_unusual_place=True,
             holds_key=True,
         ),
         Identity(
@@ -107,7 +104,6 @@ IDENTITIES = {
             lambda key: f"Token {key}",
             '-H "Authorization: Token $CONTRACT_API_KEY"',
             tries={S: ("list",)},
-            is_unusual_place=True,
             holds_key=True,
         ),
         Identity(
@@ -115,7 +111,6 @@ IDENTITIES = {
             lambda key: f'Bearer token="{key}"',
             """-H "Authorization: Bearer token=\\"$CONTRACT_API_KEY\\"\"""",
             tries={N: ("read",)},
-            is_unusual_place=True,
             holds_key=True,
         ),
         Identity(
@@ -124,7 +119,6 @@ IDENTITIES = {
             f'-b "{"; ".join(f"{name}=$CONTRACT_API_KEY" for name in NAMES)}"',
             "Cookie",
             {D: ("read",)},
-            is_unusual_place=True,
             holds_key=True,
         ),
         Identity(
@@ -133,7 +127,6 @@ IDENTITIES = {
             " ".join(f'--url-query "{name}=$CONTRACT_API_KEY"' for name in NAMES),
             "",
             {N: ("read",)},
-            is_unusual_place=True,
             holds_key=True,
         ),
         Identity(

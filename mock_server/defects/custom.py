@@ -39,7 +39,7 @@ from mock_server.defects.building_blocks import (
     turns,
 )
 from mock_server.http.context import context_of
-from mock_server.store.collection import UnknownIdError
+from mock_server.store.collection import IdSequence, UnknownIdError
 from mock_server.store.protocols import Collection
 from mock_server.store.records import Record
 
@@ -544,6 +544,12 @@ def other_scheme(row: Body) -> str:
 def repeats_its_label(call: Call) -> bool:
     label = call.resource.label
     return call.record is not None and call.form.get(label) == call.record.values[label]
+
+
+def gives_its_id_back(call: Call, _: Response) -> None:
+    ids: IdSequence = call.collection.ids  # type: ignore[attr-defined] # of a collection in memory
+    if ids.last == int(call.identifier):
+        ids.last -= 1
 
 
 def without_empty_texts(fields: dict[str, str]) -> dict[str, str]:

@@ -1025,6 +1025,9 @@ TABLE: Table = {
                refuses("update", 422, applies=custom.repeats_its_label)),
         defect("present-host-is-a-conflict", "An update with the host that the domain has is a conflict.",
                refuses("update", 409, applies=custom.repeats_its_label), D)],
+    "lifecycle.ids-are-not-used-again": [
+        defect("newest-id-is-used-again", "A create gets the highest id and one more, also if the highest was deleted.",
+               then_do("delete", custom.gives_its_id_back), S, N, needs=CONSECUTIVE)],
     "lifecycle.created-record-shows-no-other": [
         defect("settings-come-from-the-one-before", "A new handler has the settings of the one before it.",
                custom.remembers_settings, N)],

@@ -173,7 +173,8 @@ def test_a_create_by_somebody_else_makes_nothing(after: Any, expected: str) -> N
     exchange = sent("create")
     evidence = tried("create", exchange, marker="ct9-4z.example.com", after=after)
     assert said("accounts.strangers-create-nothing", evidence) == expected
-    by_other = tried("create", exchange, identity=OTHER, marker="ct9-4z.example.com", after=after)
+    made_there = sent("create", {"data": {"id": 4}}, status=201, identity=OTHER)
+    by_other = tried("create", made_there, identity=OTHER, marker="ct9-4z.example.com", after=after)
     assert said("accounts.other-account-creates-apart", by_other) == expected
     assert said("accounts.strangers-create-nothing", by_other) == ""
 
@@ -277,6 +278,11 @@ def test_a_stranger_gets_no_list_and_no_total_of_the_account(
     evidence = tried("list", sent("list", body, status=status))
     assert said("accounts.strangers-are-refused", evidence) == refused
     assert said("accounts.strangers-see-no-list", evidence) == hidden
+
+
+def test_a_second_account_that_may_not_create_is_noted() -> None:
+    refused = tried("create", sent("create", status=403, identity=OTHER), identity=OTHER, after=listing(THERE))
+    assert said("accounts.other-account-creates-apart", refused) == "N"
 
 
 OTHERS = record(D, 9, host="other.example.com")

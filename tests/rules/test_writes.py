@@ -786,6 +786,38 @@ def test_an_update_is_judged_by_what_it_may_not_do(rule: str, evidence: Evidence
     assert said(f"lifecycle.{rule}", evidence) == expected
 
 
+def test_ids_are_not_used_again() -> None:
+    rule, first, second, again, third = (
+        "lifecycle.ids-are-not-used-again",
+        made(7, {}),
+        made(8, {}),
+        made(8, {}),
+        made(9, {}),
+    )
+    assert said(rule, visit(first, second, deleted(8), again)) == "V"
+    assert said(rule, visit(first, second, deleted(8), third)) == "S"
+    assert said(rule, visit(first, second, deleted(7), third)) == "N"
+    assert said(rule, visit(first, second, third)) == "N"
+
+
+@pytest.mark.parametrize(
+    ("form", "settings", "expected"),
+    [
+        ({"type": "email"}, {"email": ""}, "SS"),
+        ({"type": "email"}, {"email": "first@example.com"}, "SV"),
+        ({"type": "email", "email": "first@example.com"}, {"email": "first@example.com"}, "SS"),
+    ],
+)
+def test_a_new_handler_shows_nothing_that_only_others_were_given(
+    form: dict[str, str], settings: dict[str, str], expected: str
+) -> None:
+    first_form = {"type": "email", "email": "first@example.com"}
+    evidence = created(N, first_form, {"settings": {"email": "first@example.com"}})
+    read_later = read(record(N, 8, settings=settings), N, identifier=8)
+    evidence.creations = [*evidence.creations, Creation(made(8, form, N), form, frozenset(), 8, read_later)]
+    assert said("lifecycle.created-record-shows-no-other", evidence, N) == expected
+
+
 def test_a_refused_create_makes_nothing() -> None:
     rule, form = "lifecycle.refused-create-makes-nothing", {"host": "ct1x-1z.example.com"}
     there_before = page([record(D, 7, host="ct1x-1z.example.com")])

@@ -15,6 +15,7 @@ from werkzeug.wrappers import Response
 from contract_tests.evidence import Evidence
 from contract_tests.exchange import Request
 from contract_tests.observation import NEEDS_ALL, Chapters
+from contract_tests.proof import ACROSS_RESOURCES
 from contract_tests.run import Options, Run, Visits
 from contract_tests.survey.visit import ExtraSteps
 from contract_tests.survey.visitor import Visitor
@@ -33,6 +34,15 @@ CONTRACT = shipped_contract()
 BASE_URL = "http://localhost"
 OWNER = "Bearer demo-key-harbour"
 S, D, N = "splash-pages", "domains", "notification-handlers"
+SELDOM_SATISFIED = {  # on an honest server, in a single visit without exploration
+    "operations.reads-redirected-within-host",
+    "forms.update-takes-what-create-takes",
+    "forms.empty-text-is-stored",
+    "lifecycle.refused-create-makes-nothing",
+    "lifecycle.refused-update-changes-nothing",
+    "lifecycle.ids-are-not-used-again",
+    *ACROSS_RESOURCES,
+}
 Explore = Callable[[Visitor], Iterator[Callable[[], object]]]
 
 
