@@ -27,9 +27,10 @@ from mutants.judge import Changed
 from contract_tests import proof
 from contract_tests.errors import UnusableTargetError
 from contract_tests.proof import Defect
-from contract_tests.reports.repro import script_of
+from contract_tests.repro.script import script_of
+from contract_tests.repro.steps import steps_to
+from contract_tests.repro.trial import BROKEN, FIXED
 from contract_tests.run import Options, Progress, run
-from contract_tests.steps import steps_to
 from contract_tests.target.target import Limits
 from contract_tests.verdicts import Outcome, Result
 from link_management_contract import shipped_contract
@@ -135,11 +136,11 @@ def of_server(changed: Changed) -> Measured | None:
         first = next((each for each in watched.outcome.failing if each.rule.decided_by != "round"), None)
         if first is None:
             return None
-        made = script_of(CONTRACT, watched.outcome, first)
+        made = script_of(CONTRACT, watched.outcome, first, BROKEN)
         wrong = proof.exit_status(made, base_url)
     with judge.serving(server, server.source) as base_url:
         right = proof.exit_status(made, str(base_url))
-    return watched.measured(changed.name, first, works=(wrong, right) == (1, 0))
+    return watched.measured(changed.name, first, works=(wrong, right) == (BROKEN, FIXED))
 
 
 def _cells(found: Sequence[Measured]) -> Iterator[str]:

@@ -1,7 +1,6 @@
 """The proof that the suite can fail, and fails only when it should: trials of servers known to be right or wrong."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -19,7 +18,8 @@ import urllib3
 
 from contract_tests.errors import UsageError
 from contract_tests.observation import NEEDS_ALL, NEEDS_CONTROL, Chapters
-from contract_tests.reports.repro import Script, script_of
+from contract_tests.repro.script import Script, script_of
+from contract_tests.repro.trial import BROKEN, FIXED, run_script
 from contract_tests.run import SAME_ID_RULES, Options, Progress, further_requests, needed, run
 from contract_tests.target.target import Limits
 from contract_tests.verdicts import VIOLATED, Outcome, Result, Verdict
@@ -27,7 +27,6 @@ from link_management_contract import Contract, Rule
 
 KEY, SECOND_KEY = "demo-key-harbour", "demo-key-alpine"
 SECONDS_TO_STOP = 5
-SECONDS_OF_A_SCRIPT = 60
 RECORDS = (28, 0, 25, 40, 30)  # of each resource, at the start
 STARTING_RECORDS = 26  # with fewer, the survey creates what paging needs; servers with a defect start with this many
 EXPLORE = 430  # the default of a run
@@ -141,27 +140,18 @@ def conditions(base_url: str) -> dict[str, list[float]]:
 
 def shows(contract: Contract, outcome: Outcome, result: Result, switches: Mapping[str, Any]) -> bool:
     """Whether a script says *broken* on a mock with these switches, and *fixed* on one without its defects."""
-    repro_script, statuses = script_of(contract, outcome, result), list[int]()
+    repro_script, statuses = script_of(contract, outcome, result, BROKEN), list[int]()
     sound_switches: dict[str, Any] = {**switches, "defects": []}
     for server in (switches, sound_switches):
         reset(outcome.base_url, **server)
         statuses.append(exit_status(repro_script, outcome.base_url))
-    return statuses == [1, 0]
+    return statuses == [BROKEN, FIXED]
 
 
 def exit_status(repro_script: Script, base_url: str) -> int:
     """The exit status of a script: 1 for *broken*, 0 for *fixed*, 125 for neither."""
     keys = {"CONTRACT_API_KEY": KEY, "CONTRACT_SECOND_API_KEY": SECOND_KEY, "BASE_URL": base_url}
-    keys["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    completed = subprocess.run(
-        ["/bin/sh"],
-        input=repro_script.text.encode(),
-        capture_output=True,
-        env=os.environ | keys,
-        check=False,
-        timeout=SECONDS_OF_A_SCRIPT,
-    )
-    return completed.returncode
+    return run_script(repro_script.text, keys)[0]
 
 
 @dataclass(frozen=True)

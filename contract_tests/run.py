@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property, partial
 from importlib import import_module
 from queue import Empty, SimpleQueue
+from shutil import which
 from threading import Event, Lock, Thread
 from types import SimpleNamespace
 from urllib.parse import quote_plus, urlsplit
@@ -23,7 +24,10 @@ from contract_tests.masking import Masking
 from contract_tests.observation import DECISIONS, NEEDS_ALL, NEEDS_CONTROL, Chapters, Violation
 from contract_tests.open_points import remarks
 from contract_tests.overlap.survey import overlap
-from contract_tests.shrinking import ShortestSteps, Shrinking
+from contract_tests.repro.replayed import marks_of
+from contract_tests.repro.script import script
+from contract_tests.repro.shrinking import ShortestSteps, Shrinking
+from contract_tests.repro.trial import BROKEN, REQUESTS_OF_A_STEP, curl_options, run_script
 from contract_tests.survey.cleanup import remove_all
 from contract_tests.survey.same_ids import write_to_same_ids
 from contract_tests.survey.visit import CLEANING_UP, ExtraSteps, Step, visit
@@ -80,6 +84,7 @@ class Options:
         explore_until: the rule with whose first violation exploring ends, or None.
         overlap: how many rounds of requests that overlap to send.
         fill: how many records of the first resource there have to be for paging to be judged; 0 for the usual.
+        try_scripts: whether to run the script of each finding.
         shrink: how many requests to send for shorter ways to what was found; None for a quarter of the others.
     """
 
@@ -101,6 +106,7 @@ class Options:
     overlap: int = 0
     fill: int = 0
     shrink: int | None = 0
+    try_scripts: bool = False
     seed: int = 0
     waivers: tuple[Waiver, ...] = ()
 
@@ -134,6 +140,7 @@ def options_of(args: SimpleNamespace) -> Options:
         overlap=0 if args.read_only else overlap_,
         fill=0 if args.read_only else args.fill or 0,
         shrink=shrink,
+        try_scripts=bool(args.report_dir and not args.watch),
         seed=args.seed,
         waivers=tuple(read_waivers(args.waivers)) if args.waivers else (),
     )
@@ -242,6 +249,7 @@ def run(  # noqa: PLR0913, PLR0917 - what a run tells, and how it ends
         finally:
             judging.remove_reserved()
         judging.shrink()
+        judging.try_scripts()
     except (Exception, KeyboardInterrupt):
         if not interrupted():  # otherwise the interrupt may have hit code that expects no exceptions
             raise
@@ -268,6 +276,7 @@ class Run:
         self._started = time.time()
         self._next_look = time.monotonic() + SECONDS_BETWEEN
         self._shortest: dict[str, tuple[str, ShortestSteps]] = {}
+        self._tried: dict[str, int] = {}
         self._lag = Lag(options.limits.lag / Limits.lag)
         pairs = selected(contract, options)
         by_resource = {name: [rule for rule, resource in pairs if resource.name == name] for name in contract.resources}
@@ -377,6 +386,52 @@ class Run:
                 rule: (resource, shortest) for rule, shortest in shrinking.shrink(findings, exchanges, budget).items()
             }
 
+    def try_scripts(self) -> None:
+        """Run the scripts of what was found, those of fewest requests first, and keep those that show it."""
+        target, limits, connection = self.target, self._options.limits, self._options.connection
+        curl = curl_options(connection, self._options.base_url)
+        is_left_out = limits.read_only or limits.interval or curl is None or which("curl") is None
+        if not self._options.try_scripts or is_left_out or target.interrupted():
+            return
+        results = [result for visits in self.visits for result in visits.results]
+        violated = [result for result in first_violated(results) if result.rule.decided_by != "round"]
+        if not is_loopback(self._options.base_url):  # one for each cause
+            implied = {rule for result in violated for rule in result.rule.implies}
+            violated = [result for result in violated if result.rule.id not in implied]
+        self._chapter = "trying scripts"
+        for resource in dict.fromkeys(result.resource for result in violated):
+            visitor = Visitor(target, self._contract.resources[resource], lag=self._lag)
+            for result in violated:
+                is_repeatable = result.findings[0].is_repeatable and result.resource == resource
+                if is_repeatable and not target.stop_reason and not target.interrupted():
+                    self._try_script(result, visitor, str(curl))
+            with target.cleaning_up(), suppress(BudgetSpentError):
+                remove_all(visitor)
+
+    def _try_script(self, result: Result, visitor: Visitor, curl: str) -> None:
+        """Run the script of a finding: of the fewest requests if they are known, else of all that may lead to it."""
+        target, options, rule = self.target, self._options, result.rule
+        exchanges = sorted(target.exchanges, key=lambda exchange: exchange.number)
+        resource, shortest = self._shortest.get(rule.id, ("", None))
+        for steps in [shortest, None] if shortest and resource == result.resource else [None]:
+            subject = (options.base_url, rule, visitor.resource, result.findings[0], exchanges)
+            attempt = script(*subject, steps, options.public_base_url)
+            if target.request_count + REQUESTS_OF_A_STEP * len(attempt.exchanges) > options.limits.requests:
+                return
+            mark = visitor.marker_of(int(time.time()) + len(self._tried))
+            for step in attempt.exchanges:
+                owner = OTHER if step.request.identity == OTHER else OWN_KEY
+                for marker in marks_of(step) if step.request.operation == "create" else ():
+                    visitor.evidence.markers.add(own_marker := f"{mark}-{marker.rpartition('-')[2]}")
+                    target.ledger.plan(visitor.resource.name, own_marker, owner)
+            keys = {"CONTRACT_API_KEY": options.api_key, "CONTRACT_SECOND_API_KEY": options.second_api_key or ""}
+            status, requests = run_script(attempt.text, keys | {"MARK": mark, "CURL_OPTIONS": curl})
+            target.count_elsewhere(requests)
+            self._tried[result.id] = status
+            if status == BROKEN:
+                break
+            self._shortest.pop(rule.id, None)
+
     def _first_plan(self, visits: Visits) -> tuple[Chapters, list[ExtraSteps]]:
         options, extra_steps = self._options, list[ExtraSteps]()
         if options.explore:
@@ -475,6 +530,7 @@ class Run:
             interrupted=not is_complete,
             public_base_url=options.public_base_url,
             shortest=self._shortest,
+            tried=self._tried,
             masking=masking,
         )
 

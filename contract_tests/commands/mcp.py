@@ -19,7 +19,7 @@ from contract_tests.commands.rules import areas, text_about
 from contract_tests.errors import NothingSelectedError, StoppedError, UsageError
 from contract_tests.reports import results
 from contract_tests.reports.causes import CauseGroup, groups, undecided
-from contract_tests.reports.repro import file_of
+from contract_tests.repro.script import file_of
 from contract_tests.target.connection import is_loopback
 from contract_tests.verdicts import VIOLATED, Verdict
 from link_management_contract import Contract

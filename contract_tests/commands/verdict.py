@@ -6,10 +6,9 @@ from types import SimpleNamespace
 
 from contract_tests.observation import Violation
 from contract_tests.output import complain, say
-from contract_tests.transcript import judge_output
+from contract_tests.repro.transcript import judge_answers
+from contract_tests.repro.trial import BROKEN, FIXED, UNCLEAR
 from link_management_contract import Contract
-
-BROKEN, FIXED, UNCLEAR = 1, 0, 125  # the last makes `git bisect run` skip a version
 
 
 def verdict_command(contract: Contract, options: SimpleNamespace) -> int:
@@ -19,8 +18,8 @@ def verdict_command(contract: Contract, options: SimpleNamespace) -> int:
         1 if its rule is broken, 0 if it is satisfied, 125 if the answers show neither.
     """
     try:
-        plan, output = json.load(sys.stdin), options.answers.read_bytes()
-        observation = judge_output(contract, plan, output, options.base_url, options.mark)
+        plan = json.load(sys.stdin)
+        observation = judge_answers(contract, plan, options.answers, options.base_url, options.mark)
     except (OSError, ValueError, LookupError, TypeError) as error:
         complain(f"no verdict: what the script printed cannot be read ({error})")
         return UNCLEAR

@@ -10,6 +10,7 @@ from typing import Any
 from contract_tests.comparing import holds_text
 from contract_tests.evidence import Evidence, Round
 from contract_tests.exchange import Exchange, FormValue, id_of, is_server_failure
+from contract_tests.masking import mark_of, shows
 from contract_tests.observation import (
     NEEDS_CREATES,
     NotApplicable,
@@ -194,6 +195,20 @@ def not_listed_once(overlapping: Round) -> Contradiction:
     return ("each created record listed once", f"the id {strange[0]} {counts[strange[0]]} times") if strange else None
 
 
+def shows_another(overlapping: Round) -> Contradiction:
+    """A record that shows the name or host that another create gave."""
+    markers = {
+        exchange.made_id: mark_of(form.get("name") or form.get("host"))
+        for exchange in overlapping.exchanges
+        if exchange.made_id is not None and (form := exchange.request.form or {})
+    }
+    for read in overlapping.reads:
+        others = [marker for made_id, marker in markers.items() if made_id != read.request.identifier]
+        if read.record and any(shows(read.record, marker) for marker in others):
+            return "the name or host that its own create gave", f"that of another create, of {read.request.identifier}"
+    return None
+
+
 def wrong_total(overlapping: Round) -> Contradiction:
     """A total that was right before, and is not that of the records listed afterwards."""
     if (
@@ -263,6 +278,7 @@ BURST = ("burst of creates",)
 @rule("concurrency.deleted-record-stays-deleted", DELETES, is_back, needs=NEEDS_CREATES)
 @rule("concurrency.creates-answer-different-ids", CREATES + BURST, same_id, needs=NEEDS_CREATES)
 @rule("concurrency.created-records-are-listed-once", CREATES + BURST, not_listed_once, needs=NEEDS_CREATES)
+@rule("concurrency.created-records-keep-their-values", CREATES, shows_another, needs=NEEDS_CREATES)
 @rule("concurrency.totals-come-right", CREATES + BURST + DELETES, wrong_total, needs=NEEDS_CREATES)
 @rule("concurrency.lists-show-a-record-once", ("creates", "reads"), shows_duplicates, needs=NEEDS_CREATES)
 @rule("concurrency.lists-agree-with-themselves", CREATES, disagrees, needs=NEEDS_CREATES)

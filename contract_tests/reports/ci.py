@@ -14,8 +14,8 @@ from typing import Any
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
 from contract_tests.reports.causes import CauseGroup, Result, groups, undecided
-from contract_tests.reports.repro import file_of
 from contract_tests.reports.results import answers_of, name_of, rows_of, source_of
+from contract_tests.repro.script import file_of
 from contract_tests.verdicts import VIOLATED, Verdict
 
 JUNIT, CTRF, SUMMARY, COMMENT = "junit.xml", "ctrf.json", "summary.md", "comment.md"

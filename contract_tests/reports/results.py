@@ -25,7 +25,7 @@ from contract_tests.exchange import (
 from contract_tests.masking import Masking, text_shape
 from contract_tests.multipart import USUAL, media_type_of
 from contract_tests.observation import MISSING, Violation
-from contract_tests.reports.repro import curl
+from contract_tests.repro.script import curl
 from contract_tests.run import MAX_FINDINGS
 from contract_tests.verdicts import Outcome, Result, Verdict
 from link_management_contract import Rule

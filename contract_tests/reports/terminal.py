@@ -15,8 +15,8 @@ from contract_tests.masking import printable_values
 from contract_tests.output import print_to
 from contract_tests.reports.causes import CauseGroup, groups, undecided
 from contract_tests.reports.ci import COLUMNS, by_area
-from contract_tests.reports.repro import file_of
 from contract_tests.reports.results import answers_of, name_of, rows_of, source_of
+from contract_tests.repro.script import file_of
 from contract_tests.verdicts import Verdict
 
 STYLES = {Verdict.FAIL: "bold red", Verdict.WARN: "yellow", Verdict.INCONCLUSIVE: "yellow", Verdict.PASS: "green"}

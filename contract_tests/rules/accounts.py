@@ -217,6 +217,19 @@ def connections_keep_no_key(evidence: Evidence) -> Observations:
         yield shown_once(decide(reads.second, reads.second.record is not None, f"the record, {after}", received))
 
 
+@rule("accounts.key-in-other-cases-is-refused", needs=ACCESS)
+def key_in_other_cases_is_refused(evidence: Evidence) -> Observations:
+    """A read with the account's key in other cases, over a connection of its own."""
+    reads = evidence.key_reads
+    if reads is None:
+        yield NotApplicable("the key has no letters, or may be read in any case")
+    elif reads.other_first.failed:
+        yield NOT_READ
+    else:
+        received = f"{reads.other_first.status_text} and the record"
+        yield decide(reads.other_first, reads.other_first.record is None, "a refusal", received)
+
+
 def _rows_of(evidence: Evidence, identity: str) -> Iterator[Record]:
     """The records that an account was shown while the other was at rest."""
     if identity == OWN_KEY:

@@ -277,6 +277,11 @@ class Target:
             self._note_without_own_record(exchange)
         return exchange
 
+    def count_elsewhere(self, requests: int) -> None:
+        """Count requests that were sent by somebody else on behalf of the run."""
+        with self._lock:
+            self.request_count += requests
+
     def leave_connections(self) -> None:
         """Send the next request of this thread over a connection of its own."""
         if self._thread.pool:

@@ -963,6 +963,18 @@ def answers_one_id(call: Call, serve: Serve) -> Response:
     return json_answer(call, answer, body)
 
 
+def takes_the_name_of_another(call: Call, serve: Serve) -> Response:
+    """Store the name of a create that is under way instead of the one that came."""
+    key = key_of_write(call, "create")
+    if call.operation != "create" or call.account is None or not call.form.get("name"):
+        return serve(call)
+    first = under_way(call, key)
+    if first is not None:
+        return serve(call.sending(call.form | {"name": first}))
+    begin_write(call, key, call.form["name"])
+    return serve(call)
+
+
 def loses_overlapping(call: Call, serve: Serve) -> Response:
     answer = serve(call)
     if call.operation != "create" or not is_carried_out(call, answer):

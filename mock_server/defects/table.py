@@ -1076,6 +1076,10 @@ TABLE: Table = {
     "accounts.connections-keep-no-key": [
         defect("connection-remembers-the-key", "A key in other cases counts as the one before it on its connection.",
                custom.remembers_by_connection, N)],
+    "accounts.key-in-other-cases-is-refused": [
+        defect("key-in-capitals-reads", "Who sends the key in capital letters can read the account's records.",
+               custom.let_in("read", custom.key_that(lambda text, key: text != key and text.lower() == key.lower())),
+               N)],
     "accounts.key-opens-nothing-elsewhere": [
         defect("another-scheme-lists", "Who sends the key under another scheme can list the account's records.",
                custom.let_in("list", custom.uses_another_scheme), S),
@@ -1202,6 +1206,9 @@ TABLE: Table = {
     "robustness.requests-work-in-parallel": [
         defect("requests-fail-while-another-resource-is-written", "Requests fail while another resource is written to.",
                custom.is_busy)],
+    "concurrency.created-records-keep-their-values": [
+        defect("creates-share-a-form", "Creates that overlap store the name of the first.",
+               custom.takes_the_name_of_another, S, N)],
     "concurrency.accounts-stay-apart": [
         defect("create-lands-in-another-account", "A record lands in an account that sends lists during its create.",
                custom.lands_elsewhere)],

@@ -339,3 +339,13 @@ def test_a_connection_keeps_no_key() -> None:
     assert reads(shows, refused, refused, shows, failed) == "U"
     assert reads(shows, refused, failed, shows, shows) == "U"
     assert said(rule, visit(), N) == "N"
+
+
+def test_a_key_in_other_cases_is_another_key() -> None:
+    rule = "accounts.key-in-other-cases-is-refused"
+    shows, refused = read(record(N, 7), N), answer("read", status=401, identifier=7, resource=N)
+    assert said(rule, visit(key_reads=KeyReads(shows, refused, refused, shows, shows)), N) == "S"
+    assert said(rule, visit(key_reads=KeyReads(shows, shows, shows, shows, shows)), N) == "V"
+    failed = answer("read", status=500, identifier=7, resource=N)
+    assert said(rule, visit(key_reads=KeyReads(shows, refused, failed, shows, shows)), N) == "U"
+    assert said(rule, visit(), N) == "N"

@@ -51,6 +51,15 @@ def test_updates_of_different_fields(updates: tuple[Exchange, ...], after: Excha
     assert seen("updates-leave-other-fields", Round("updates", updates, BEFORE, (after,))) == expected
 
 
+def test_creates_at_one_moment_keep_their_values() -> None:
+    first, second = made(7, {"host": "ct1x-1z.example.com"}), made(8, {"host": "ct1x-2z.example.com"})
+    own, others = (read(record(D, 7, host=f"ct1x-{number}z.example.com"), identifier=7) for number in (1, 2))
+    rule, at_once = "created-records-keep-their-values", Round("creates", (first, second), reads=(own,))
+    assert seen(rule, at_once) == "S"
+    assert seen(rule, replace(at_once, reads=(own, others))) == "V"
+    assert seen(rule, replace(at_once, reads=(gone(),))) == "S"
+
+
 READS = {
     "before and after": ((shown(), shown(**BOTH)), "S"),
     "after and before": ((shown(**BOTH), shown()), "S"),

@@ -17,7 +17,7 @@ from contract_tests.exchange import Exchange, Request
 from contract_tests.observation import Violation
 from contract_tests.reports import html, results
 from contract_tests.reports.ci import annotations_of, comment, write_junit
-from contract_tests.reports.repro import parallel_lines
+from contract_tests.repro.script import parallel_lines
 from contract_tests.verdicts import Verdict
 
 FILES = (

@@ -12,10 +12,11 @@ import pytest
 from shell import COMMANDS, command, in_process
 
 from contract_tests import cli
-from contract_tests.replayed import with_markers
-from contract_tests.reports.repro import Script, printf, quoted, script_of
+from contract_tests.repro.replayed import with_markers
+from contract_tests.repro.script import Script, printf, quoted, script_of
+from contract_tests.repro.shrinking import ShortestSteps, Shrinking
+from contract_tests.repro.trial import BROKEN
 from contract_tests.run import Options, run
-from contract_tests.shrinking import ShortestSteps, Shrinking
 from contract_tests.target.target import Limits
 from contract_tests.verdicts import Outcome
 from link_management_contract import Rule, shipped_contract
@@ -91,7 +92,7 @@ def test_nothing_more_is_created_where_something_could_not_be_removed() -> None:
 
 def test_what_does_not_show_again_keeps_the_requests_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     with MockServer(defects=("update-resets-the-name",)) as server:
-        monkeypatch.setattr("contract_tests.shrinking.rejudge", lambda *_: [])
+        monkeypatch.setattr("contract_tests.repro.shrinking.rejudge", lambda *_: [])
         found = outcome(server, UPDATES)
         assert found.shortest == {}
         assert len(operations(found, UPDATES)) > 4
@@ -125,7 +126,7 @@ def test_a_script_about_two_accounts_needs_both_keys() -> None:
 def test_nothing_is_fixed_where_the_key_is_refused() -> None:
     with MockServer(defects=("pages-lose-their-last-record",)) as server:
         found = outcome(server, "pagination.page-is-filled")
-        script = script_of(CONTRACT, found, found.failing[0])
+        script = script_of(CONTRACT, found, found.failing[0], BROKEN)
         server.running.change_switches(defects=())
         assert status_of(script, CONTRACT_API_KEY=KEY, CONTRACT_SECOND_API_KEY=SECOND) == 0
         assert status_of(script, CONTRACT_API_KEY="a key that nobody has", CONTRACT_SECOND_API_KEY=SECOND) == 125
@@ -160,11 +161,13 @@ def test_answers_that_cannot_be_judged_give_no_verdict(
 
 def test_the_place_of_a_new_record_is_no_redirect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     step = {"operation": "create", "identity": "the account's key", "expects": "success", "form": {"host": "ct1-1z"}}
-    plan = {"rule": "operations.writes-not-redirected", "resource": "domains", "it": 1, "steps": [step]}
+    plan = {"rule": "operations.writes-not-redirected", "resource": "domains", "it": 1, "tried": True, "steps": [step]}
     statuses = []
     for status in ("201 Created", "302 Found"):
         head = f"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 {status}\r\nLocation: /api/domains/7\r\n\r\n"
-        (tmp_path / "answers").write_bytes(f'\n--- 1. POST /api/domains\n{head}{{"data": {{"id": 7}}}}'.encode())
+        (tmp_path / "answers").write_bytes(
+            f'\n--- {tmp_path.name} 1. POST /api/domains\n{head}{{"data": {{"id": 7}}}}'.encode()
+        )
         (tmp_path / "plan").write_text(json.dumps(plan))
         with (tmp_path / "plan").open() as opened:
             monkeypatch.setattr("sys.stdin", opened)
@@ -175,12 +178,12 @@ def test_the_place_of_a_new_record_is_no_redirect(tmp_path: Path, monkeypatch: p
 
 def test_the_verdict_goes_by_the_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     step = {"operation": "list", "identity": "the account's key", "expects": "success"}
-    plan = {"rule": "envelopes.list-data-is-an-array", "resource": "domains", "it": 1, "steps": [step]}
+    plan = {"rule": "envelopes.list-data-is-an-array", "resource": "domains", "it": 1, "tried": True, "steps": [step]}
     told = {}
     for name, body in {"right": '{"data": []}', "wrong": '{"data": {}}', "none": ""}.items():
         answers = tmp_path / name
         head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n"
-        answers.write_bytes(f"\n--- 1. GET /api/domains/ <-- this answer\n{head}{body}".encode())
+        answers.write_bytes(f"\n--- {tmp_path.name} 1. GET /api/domains/ <-- this answer\n{head}{body}".encode())
         (tmp_path / "plan").write_text(json.dumps(plan))
         with (tmp_path / "plan").open() as opened:
             monkeypatch.setattr("sys.stdin", opened)

@@ -7,6 +7,7 @@
 # This needs curl, and the key of an account in CONTRACT_API_KEY; CURL_OPTIONS may hold more, such as -k. It creates
 # records of its own, shows the failure and deletes what it created; it changes nothing that has not shown its mark.
 # With contract-tests installed, it exits with 1 if the rule is broken, 0 if it is fixed, 125 if that does not show.
+# The run has not tried it, so it says only that the rule is broken, or nothing.
 base=${BASE_URL:-https://links.example.com/prefix}
 [ "${CONTRACT_API_KEY:-}" ] || { echo 'CONTRACT_API_KEY is not set; set it to the API key of the account' >&2; exit 125; }
 mark=${MARK:-ct$$x$(date +%S)}
@@ -15,14 +16,21 @@ made= theirs= own=
 dir=$(mktemp -d) || exit 125
 key=$CONTRACT_API_KEY
 api() { curl -sS --max-time 30 ${CURL_OPTIONS:-} -H "Authorization: Bearer $key" "$@"; }
-step() { { printf '\n--- %s\n' "$1"; shift; "$@" -i; } | tee -a "$dir/answers"; }
-mine() {  # whether a record shows the mark, or has shown it and was renamed here
+step() {  # prints an answer, and keeps it under a title that no answer can hold
+  title=$1; shift
+  printf '\n--- %s\n' "$title"
+  printf '\n--- %s %s\n' "${dir##*/}" "$title" >>"$dir/answers"
+  "$@" -i | tee -a "$dir/answers"
+}
+mine() {  # whether a record shows the mark, or has shown it and was renamed here; none has an empty id
+  [ "$1" ] || return 1
   case " $own " in *" $1 "*) return 0 ;; esac
   { api "$base/api/splash-pages/$1" | grep -qi "$mark" ||
     api "$base/api/splash-pages/?results_per_page=1000" | tr '{' '\n' | grep -E "\"id\": ?$1[,}]" | grep -qi "$mark"; } &&
     own="$own $1"
 }
 absent() {  # whether a read was answered, and shows no record
+  [ "$1" ] || return 1
   status=$(api -o "$dir/gone" -w '%{http_code}' "$base/api/splash-pages/$1") || return 1
   case $status in 5*) return 1 ;; esac
   ! grep -q '"id"' "$dir/gone"
@@ -37,6 +45,7 @@ remove() {
 }
 foreign() {  # whether another account has no record of its own under an id: accounts may share ids
   id=$1; shift
+  [ "$id" ] || return 1
   "$@" "$base/api/splash-pages/$id" >"$dir/foreign"
   grep -qi "$mark" "$dir/foreign" || ! grep -q '"id"' "$dir/foreign"
 }
@@ -47,6 +56,7 @@ tidy() {
   rm -r "$dir"
 }
 trap tidy EXIT
+trap 'exit 125' HUP INT TERM
 printf -- '\000\001\002\003\004\005\006\007\010\011\012\013\014\015\016\017\020\021\022\023\024\025\026\027\030\031\032\033\034\035\036\037 !"#$%%&\047()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\134]^_`abcdefghijklmnopqrstuvwxyz{|}~\177\200\201\202\203\204\205\206\207\210\211\212\213\214\215\216\217\220\221\222\223\224\225\226\227\230\231\232\233\234\235\236\237\240\241\242\243\244\245\246\247\250\251\252\253\254\255\256\257\260\261\262\263\264\265\266\267\270\271\272\273\274\275\276\277\300\301\302\303\304\305\306\307\310\311\312\313\314\315\316\317\320\321\322\323\324\325\326\327\330\331\332\333\334\335\336\337\340\341\342\343\344\345\346\347\350\351\352\353\354\355\356\357\360\361\362\363\364\365\366\367\370\371\372\373\374\375\376\377' > "$dir/1-logo"
 create "1. POST /api/projects <-- this answer" api --form-string "name=ct1-1 <b>\"&" -F logo=@"$dir/1-logo"\;filename="logo.png"\;type=image/png "$base/api/projects"
 made="$made $id"
@@ -54,5 +64,5 @@ step "2. GET /api/splash-pages/" api "$base/api/splash-pages/"
 printf '\n--- expected: %s\n--- received: %s, in the run\n' 'any answer' 'status 502'
 command -v contract-tests >/dev/null || { echo 'no verdict: contract-tests is not installed'; exit 125; }
 contract-tests verdict "$dir/answers" --base-url "$base" --mark "$mark" <<'PLAN'
-{"rule": "robustness.odd-text-does-not-fail", "resource": "splash-pages", "it": 1, "steps": [{"operation": "create", "identity": "the account's key", "expects": "success", "form": {"name": "ct1-1 <b>\"&", "logo": ["logo.png", "image/png"]}}, {"operation": "list", "identity": "the account's key", "expects": "success"}], "public_base_url": null}
+{"rule": "robustness.odd-text-does-not-fail", "resource": "splash-pages", "it": 1, "steps": [{"operation": "create", "identity": "the account's key", "expects": "success", "form": {"name": "ct1-1 <b>\"&", "logo": ["logo.png", "image/png"]}}, {"operation": "list", "identity": "the account's key", "expects": "success"}], "public_base_url": null, "tried": false}
 PLAN

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 from urllib3 import HTTPHeaderDict
@@ -12,19 +13,27 @@ from urllib3 import HTTPHeaderDict
 from contract_tests.exchange import METHODS, Exchange, Expect, FormValue, Request
 from contract_tests.multipart import USUAL, FormStyle
 from contract_tests.observation import NotApplicable, Satisfied, Undecided, Violation
-from contract_tests.replayed import rejudge, with_markers
+from contract_tests.repro.replayed import rejudge, with_markers
 from contract_tests.target.target import REDIRECTS
 from link_management_contract import Contract, Resource, Rule
 
-STEP = re.compile(rb"^--- (\d+)\. [A-Z]+ (\S+).*\n", re.MULTILINE)
+STEP = rb"^--- %s (\d+)\. [A-Z]+ (\S+).*\n"  # with the name of the script's own folder, which no server knows
 Plan = Mapping[str, Any]
 
 
-def plan_of(rule: Rule, resource: Resource, exchanges: Sequence[Exchange], at: int, public_base_url: str | None) -> str:
+def plan_of(  # noqa: PLR0913, PLR0917 - what a script repeats, and what is known of it
+    rule: Rule,
+    resource: Resource,
+    exchanges: Sequence[Exchange],
+    at: int,
+    public_base_url: str | None,
+    tried: int | None,
+) -> str:
     """What a script repeats, as one line of JSON; files are left out.
 
     Args:
         at: the number of the exchange that shows the failure.
+        tried: its exit status when it was tried; None if it was not.
     """
     plan = {
         "rule": rule.id,
@@ -32,6 +41,7 @@ def plan_of(rule: Rule, resource: Resource, exchanges: Sequence[Exchange], at: i
         "it": next((number for number, exchange in enumerate(exchanges, 1) if exchange.number == at), 0),
         "steps": [_as_json(exchange) for exchange in exchanges],
         "public_base_url": public_base_url,
+        "tried": tried is not None,
     }
     return json.dumps(plan)
 
@@ -53,28 +63,41 @@ def _as_json(exchange: Exchange) -> dict[str, Any]:
     return {name: value for name, value in step.items() if value}
 
 
-def judge_output(contract: Contract, plan: Plan, output: bytes, base_url: str, marker: str) -> Violation | bool | None:
-    """What the answers that a script printed show: its rule broken, satisfied, or neither (None).
+def judge_answers(contract: Contract, plan: Plan, answers: Path, base_url: str, marker: str) -> Violation | bool | None:
+    """What the answers that a script kept show: its rule broken, satisfied, or neither (None).
 
     Args:
+        answers: in the script's own folder, with whose name the title of each answer begins.
         marker: what marks the records of the script.
+
+    Raises:
+        OSError: if they cannot be read.
     """
     resource, rule = contract.resources[plan["resource"]], contract.rules[plan["rule"]]
-    exchanges = _exchanges(plan, resource, output, marker)
+    exchanges = _exchanges(plan, resource, answers.resolve(), marker)
     observations = rejudge(rule, resource, base_url, exchanges, plan.get("public_base_url"))
     broken = next((observation for observation in observations if isinstance(observation, Violation)), None)
     documented = [exchange for exchange in exchanges if exchange.expects is Expect.SUCCESS]
     is_doubted = any(isinstance(observation, Undecided) for observation in observations)
-    answered = {exchange.number for exchange in exchanges}
-    if broken or plan["it"] not in answered or not all(exchange.succeeded for exchange in documented):
+    answered = {exchange.number for exchange in exchanges if not _is_trouble(exchange)}
+    is_seen = answered >= set(range(1, plan["it"] + 1)) and not any(map(_is_trouble, exchanges))
+    if broken or not plan["it"] or not is_seen or not all(exchange.succeeded for exchange in documented):
         return broken
+    if not plan["tried"]:  # nobody knows whether it would show the failure
+        return None
     is_satisfied = any(isinstance(observation, Satisfied | NotApplicable) for observation in observations)
     is_read = all(exchange.json is not None for exchange in documented if exchange.request.operation != "delete")
-    return is_satisfied or (is_read and not is_doubted and len(answered) == len(plan["steps"])) or None
+    is_complete = not is_doubted and len(answered) == len(plan["steps"])
+    return (is_read and (is_satisfied or is_complete)) or None
 
 
-def _exchanges(plan: Plan, resource: Resource, output: bytes, marker: str) -> list[Exchange]:
-    parts = STEP.split(output)[1:]
+def _is_trouble(exchange: Exchange) -> bool:
+    """Whether an answer may be that of a server that is away, or too busy."""
+    return exchange.failed or exchange.status == HTTPStatus.TOO_MANY_REQUESTS
+
+
+def _exchanges(plan: Plan, resource: Resource, answers: Path, marker: str) -> list[Exchange]:
+    parts = re.split(STEP % re.escape(answers.parent.name.encode()), answers.read_bytes(), flags=re.MULTILINE)[1:]
     exchanges = list[Exchange]()
     for number, target, answer in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
         request = _request(plan["steps"][int(number) - 1], resource, target.decode(), marker)

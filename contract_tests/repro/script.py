@@ -12,15 +12,16 @@ from shlex import quote
 from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Request
 from contract_tests.multipart import USUAL, encode
 from contract_tests.observation import Violation
-from contract_tests.replayed import RUN_MARKER
-from contract_tests.shrinking import ShortestSteps
-from contract_tests.steps import steps_to
+from contract_tests.repro.replayed import RUN_MARKER
+from contract_tests.repro.shrinking import ShortestSteps
+from contract_tests.repro.steps import steps_to
+from contract_tests.repro.transcript import plan_of
+from contract_tests.repro.trial import BROKEN
 from contract_tests.target.identities import IDENTITIES
-from contract_tests.transcript import plan_of
 from contract_tests.verdicts import Outcome, Result
 from link_management_contract import Contract, Resource, Rule
 
-HEAD = Path(__file__).with_name("templates") / "repro.sh"
+HEAD = Path(__file__).with_name("repro.sh")
 ESCAPES = {byte: chr(byte) for byte in range(32, 127) if chr(byte) not in "\\'"} | {ord("%"): "%%"}  # for printf
 CURL = "curl -sS --max-time 30 ${CURL_OPTIONS:-}"
 VERDICT = """command -v contract-tests >/dev/null || { echo 'no verdict: contract-tests is not installed'; exit 125; }
@@ -30,6 +31,9 @@ SECOND_KEY = (
     """ account' >&2; exit 125; }"""
 )
 NO_VERDICT = "echo 'no verdict: compare the answers; overlapping requests show it in some tries only'; exit 125"
+SHOWED_IT = "It showed the failure when the run tried it."
+NOT_TRIED = "The run has not tried it, so it says only that the rule is broken, or nothing."
+SHOWED_NOTHING = "It showed no failure when the run tried it: what the run saw needs more than these requests."
 RETRY_LOOP = "for try in 1 2 3; do  # as what fails once may work the next time"
 MAX_REQUESTS, BURST_SIZE = 4, 10  # requests that overlap; more are a burst
 PARALLEL_CURL = CURL.removeprefix("curl ") + " -H \"Authorization: Bearer $key\" -w '%{http_code} %{method}\\n'"
@@ -52,18 +56,21 @@ def script(  # noqa: PLR0913, PLR0917 - what was found, where, and how to show i
     exchanges: Sequence[Exchange],
     shortest: ShortestSteps | None = None,
     public_base_url: str | None = None,
+    tried: int | None = None,
 ) -> Script:
     """The script for a finding about a resource, whose requests went to a base URL.
 
     Args:
         shortest: the fewest requests that show it, if they are known.
         public_base_url: what page links must begin with, if not the base URL.
+        tried: its exit status when the run tried it; None if it did not.
     """
     exchange_shown = shortest.finding.exchange if shortest else finding.exchange
     steps = shortest.exchanges if shortest else steps_to(rule, resource, finding, exchanges)
     head, values = HEAD.read_text(encoding="utf-8"), {"rule": rule.id, "resource": resource.name, "base_url": base_url}
     values |= {"statement": rule.statement, "expected": finding.expected, "received": finding.received}
     values |= {"record_path": resource.record_path, "list_path": resource.list_path}
+    values["tried"] = NOT_TRIED if tried is None else SHOWED_IT if tried == BROKEN else SHOWED_NOTHING
     values["trace"] = finding.exchange.trace or "none"
     for name, value in values.items():
         head = head.replace(f"@{name}@", " ".join(value.split()))
@@ -77,11 +84,10 @@ def script(  # noqa: PLR0913, PLR0917 - what was found, where, and how to show i
     lines += parallel_lines(finding, ids, resource)
     texts = " ".join(quote(" ".join(text.split())) for text in (finding.expected, finding.received))
     lines.append(f"printf '\\n--- expected: %s\\n--- received: %s, in the run\\n' {texts}")
-    lines += (
-        [NO_VERDICT]
-        if finding.exchanges
-        else [VERDICT, plan_of(rule, resource, steps, exchange_shown.number, public_base_url), "PLAN"]
-    )
+    if finding.exchanges or tried not in (None, BROKEN):
+        lines += [NO_VERDICT if finding.exchanges else f"echo 'no verdict: {SHOWED_NOTHING}'; exit 125"]
+    else:
+        lines += [VERDICT, plan_of(rule, resource, steps, exchange_shown.number, public_base_url, tried), "PLAN"]
     return Script(head + "\n".join(lines) + "\n", base_url, tuple(steps))
 
 
@@ -91,10 +97,17 @@ def scripts(contract: Contract, outcome: Outcome) -> dict[str, str]:
     return {file_of(result.rule.id): script_of(contract, outcome, result).text for result in repeatable}
 
 
-def script_of(contract: Contract, outcome: Outcome, result: Result) -> Script:
+def script_of(contract: Contract, outcome: Outcome, result: Result, tried: int | None = None) -> Script:
+    """The script for a result.
+
+    Args:
+        tried: its exit status when it was tried; as the run has noted it, if None.
+    """
     resource, (shrunk_resource, shortest) = result.resource, outcome.shortest.get(result.rule.id, ("", None))
     subject = (outcome.base_url, result.rule, contract.resources[resource], result.findings[0], outcome.exchanges)
-    return script(*subject, shortest if shrunk_resource == resource else None, outcome.public_base_url)
+    shortest = shortest if shrunk_resource == resource else None
+    tried = outcome.tried.get(result.id) if tried is None else tried
+    return script(*subject, shortest, outcome.public_base_url, tried)
 
 
 def file_of(rule: str) -> str:

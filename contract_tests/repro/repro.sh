@@ -7,6 +7,7 @@
 # This needs curl, and the key of an account in CONTRACT_API_KEY; CURL_OPTIONS may hold more, such as -k. It creates
 # records of its own, shows the failure and deletes what it created; it changes nothing that has not shown its mark.
 # With contract-tests installed, it exits with 1 if the rule is broken, 0 if it is fixed, 125 if that does not show.
+# @tried@
 base=${BASE_URL:-@base_url@}
 [ "${CONTRACT_API_KEY:-}" ] || { echo 'CONTRACT_API_KEY is not set; set it to the API key of the account' >&2; exit 125; }
 mark=${MARK:-ct$$x$(date +%S)}
@@ -15,14 +16,21 @@ made= theirs= own=
 dir=$(mktemp -d) || exit 125
 key=$CONTRACT_API_KEY
 api() { curl -sS --max-time 30 ${CURL_OPTIONS:-} -H "Authorization: Bearer $key" "$@"; }
-step() { { printf '\n--- %s\n' "$1"; shift; "$@" -i; } | tee -a "$dir/answers"; }
-mine() {  # whether a record shows the mark, or has shown it and was renamed here
+step() {  # prints an answer, and keeps it under a title that no answer can hold
+  title=$1; shift
+  printf '\n--- %s\n' "$title"
+  printf '\n--- %s %s\n' "${dir##*/}" "$title" >>"$dir/answers"
+  "$@" -i | tee -a "$dir/answers"
+}
+mine() {  # whether a record shows the mark, or has shown it and was renamed here; none has an empty id
+  [ "$1" ] || return 1
   case " $own " in *" $1 "*) return 0 ;; esac
   { api "$base@record_path@$1" | grep -qi "$mark" ||
     api "$base@list_path@?results_per_page=1000" | tr '{' '\n' | grep -E "\"id\": ?$1[,}]" | grep -qi "$mark"; } &&
     own="$own $1"
 }
 absent() {  # whether a read was answered, and shows no record
+  [ "$1" ] || return 1
   status=$(api -o "$dir/gone" -w '%{http_code}' "$base@record_path@$1") || return 1
   case $status in 5*) return 1 ;; esac
   ! grep -q '"id"' "$dir/gone"
@@ -37,6 +45,7 @@ remove() {
 }
 foreign() {  # whether another account has no record of its own under an id: accounts may share ids
   id=$1; shift
+  [ "$id" ] || return 1
   "$@" "$base@record_path@$id" >"$dir/foreign"
   grep -qi "$mark" "$dir/foreign" || ! grep -q '"id"' "$dir/foreign"
 }
@@ -47,3 +56,4 @@ tidy() {
   rm -r "$dir"
 }
 trap tidy EXIT
+trap 'exit 125' HUP INT TERM

@@ -7,8 +7,8 @@ from typing import Any
 
 from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Expect, FormValue, Request
 from contract_tests.observation import Violation
-from contract_tests.replayed import marks_of, rejudge, with_markers
-from contract_tests.steps import selections, steps_to
+from contract_tests.repro.replayed import marks_of, rejudge, with_markers
+from contract_tests.repro.steps import selections, steps_to
 from contract_tests.survey.cleanup import remove_all
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.ledger import Entry

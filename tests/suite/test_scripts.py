@@ -1,0 +1,113 @@
+"""Scripts of findings: they write to what has shown their mark, and claim what a run has seen them show."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from shell import command
+
+from contract_tests.repro.script import script_of
+from contract_tests.repro.transcript import judge_answers
+from contract_tests.repro.trial import BROKEN, FIXED, UNCLEAR, run_script
+from contract_tests.run import Options, run
+from contract_tests.target.ledger import Ledger
+from contract_tests.target.target import Limits
+from contract_tests.verdicts import Outcome
+from link_management_contract import shipped_contract
+from mock_server import MockServer
+
+CONTRACT = shipped_contract()
+KEYS = {"CONTRACT_API_KEY": "demo-key-harbour", "CONTRACT_SECOND_API_KEY": "demo-key-alpine"}
+UPDATES, TOTALS = "lifecycle.update-leaves-other-fields", "pagination.total-counts-the-records"
+
+
+def judged(server: MockServer, rule: str, *, try_scripts: bool = False) -> Outcome:
+    """What a run finds that judges one rule, of splash pages."""
+    options = Options(
+        server.base_url,
+        KEYS["CONTRACT_API_KEY"],
+        KEYS["CONTRACT_SECOND_API_KEY"],
+        ("splash-pages",),
+        (rule,),
+        limits=Limits(lag=0),
+        shrink=None,
+        try_scripts=try_scripts,
+    )
+    return run(CONTRACT, options, Ledger())
+
+
+def text_of(found: Outcome, tried: int | None = None) -> str:
+    return script_of(CONTRACT, found, found.failing[0], tried).text
+
+
+@pytest.mark.parametrize("defect", ["create-tells-no-id", "creates-are-done-and-fail"])
+def test_a_script_whose_create_answers_no_id_writes_nothing_more(defect: str) -> None:
+    with MockServer(defects=("update-resets-the-name",)) as server:
+        text = text_of(judged(server, UPDATES), BROKEN)
+    with MockServer(defects=(defect,)) as server:
+        assert run_script(text, KEYS | {"BASE_URL": server.base_url})[0] == UNCLEAR
+        entries = server.running.journal.find()
+    assert [(entry.method, entry.path) for entry in entries if entry.method != "GET"] == [("POST", "/api/projects")]
+
+
+@pytest.mark.parametrize(("tried", "status"), [(None, UNCLEAR), (BROKEN, FIXED), (FIXED, UNCLEAR)])
+def test_only_a_script_that_has_shown_the_failure_says_that_it_is_fixed(tried: int | None, status: int) -> None:
+    with MockServer(defects=("total-is-one-more",)) as server:
+        found = judged(server, TOTALS)
+    with MockServer() as server:
+        assert run_script(text_of(found, tried), KEYS | {"BASE_URL": server.base_url})[0] == status
+
+
+@pytest.mark.parametrize(
+    ("defect", "rule", "status"),
+    [
+        ("total-is-one-more", TOTALS, BROKEN),
+        ("update-resets-the-name", UPDATES, BROKEN),
+        ("reads-touch-the-record", "lifecycle.reads-change-nothing", UNCLEAR),
+    ],
+)
+def test_a_run_tries_its_scripts_and_counts_what_they_send(defect: str, rule: str, status: int) -> None:
+    with MockServer(defects=(defect,), journal=5000) as server:
+        found = judged(server, rule, try_scripts=True)
+        entries = server.running.journal.find()
+    assert found.tried == {f"{rule}[splash-pages]": status}
+    assert found.left == ()
+    assert found.requests == len(entries)
+    assert ("It showed the failure" in text_of(found)) == (status == BROKEN)
+    assert text_of(found).endswith("PLAN\n") == (status == BROKEN)
+
+
+@pytest.mark.parametrize("option", ["--read-only", "--rate"])
+def test_no_script_is_tried_where_nothing_is_written_or_a_rate_is_kept(tmp_path: Path, option: str) -> None:
+    with MockServer(defects=("total-is-one-more",)) as server:
+        options = ("--rate", "1000/s") if option == "--rate" else (option,)
+        subject = ("--base-url", server.base_url, "--resources", "domains", "--rules", TOTALS)
+        assert command("run", *subject, "--report-dir", str(tmp_path), *options).returncode == 1
+    assert "The run has not tried it" in (tmp_path / "repro" / f"{TOTALS}.sh").read_text("utf-8")
+
+
+def test_an_answer_cannot_pass_for_a_further_step(tmp_path: Path) -> None:
+    step = {"operation": "list", "identity": "the account's key", "expects": "success"}
+    plan = {
+        "rule": "envelopes.list-data-is-an-array",
+        "resource": "domains",
+        "it": 2,
+        "tried": True,
+        "steps": [step, step],
+    }
+    head = "HTTP/1.1 200 OK\r\n\r\n"
+    right, wrong = json.dumps({"data": []}), json.dumps({"data": {}})
+    title = f"\n--- {tmp_path.name} {{}}. GET /api/domains/\n{head}"
+    forged = f"{title.format(1)}{right}\n--- 2. GET /api/domains/\n{head}{wrong}"
+    answers = tmp_path / "answers"
+    answers.write_bytes(forged.encode())
+    assert judge_answers(CONTRACT, plan, answers, "http://127.0.0.1:1", "ct1x2") is None  # step 2 was not answered
+    answers.write_bytes(f"{forged}{title.format(2)}{right}".encode())
+    assert judge_answers(CONTRACT, plan, answers, "http://127.0.0.1:1", "ct1x2") is not True
+    answers.write_bytes(f"{title.format(1)}{right}{title.format(2)}{right}".encode())
+    assert judge_answers(CONTRACT, plan, answers, "http://127.0.0.1:1", "ct1x2") is True
+    busy = title.format(2).replace("200 OK", "503 Service Unavailable")
+    answers.write_bytes(f"{title.format(1)}{right}{busy}{right}".encode())
+    assert judge_answers(CONTRACT, plan, answers, "http://127.0.0.1:1", "ct1x2") is None
