@@ -32,6 +32,8 @@ from contract_tests.observation import (
 )
 from link_management_contract import Resource
 
+MIN_OWN_TEXT = 10  # characters of an address that no server has of its own
+
 
 @rule("lifecycle.created-record-is-read", needs=NEEDS_PAGES | NEEDS_CREATES)
 def created_record_is_read(evidence: Evidence) -> Observations:
@@ -98,11 +100,13 @@ def created_record_shows_no_other(evidence: Evidence) -> Observations:
     """Settings of new handlers that hold what only earlier handlers were given."""
     earlier: dict[str, str] = {}
     for creation in evidence.creations:
-        values = {name: text for name, text in creation.form.items() if name in evidence.resource.types_of and text}
+        texts = {name: text for name, text in creation.form.items() if name in evidence.resource.types_of}
+        values = {name: text for name, text in texts.items() if len(text) >= MIN_OWN_TEXT}
         record, exchange = first_sight_of(evidence, creation) or ({}, creation.exchange)
         settings, own_texts = record.get("settings"), {*values.values()}
         if isinstance(settings, dict):
-            others = [name for name, text in earlier.items() if text not in own_texts and holds_text(settings, text)]
+            shown_texts = {*map(str, settings.values())} - own_texts
+            others = [name for name, text in earlier.items() if text in shown_texts]
             received = f"settings with the {others[0]} of an earlier handler" if others else ""
             yield decide(exchange, not others, "settings with nothing but what it was given", received)
         earlier |= values

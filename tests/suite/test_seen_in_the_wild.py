@@ -41,9 +41,13 @@ from mock_server.defects.building_blocks import (
     Serve,
     Transformation,
     changes,
+    content,
     drops,
     form,
+    json_answer,
     json_by_call,
+    refuses,
+    replaces,
     rows_of,
     then_do,
 )
@@ -210,6 +214,50 @@ def test_what_becomes_of_another_types_fields_is_seen_and_no_failure(value: str)
     settings = Settings(fixture="empty", records=40, choices={"other-types-fields": value})
     first, _, _ = looks(honest, N, settings, PROBES)
     assert list(observed_choices(first.exchanges)["other-types-fields"]) == [value]
+
+
+def anonymous_envelope(call: Call, serve: Serve) -> Response:
+    """An empty list for whoever has no key."""
+    answer = serve(call.by(OWNER)) if call.operation == "list" and not call.authorization else serve(call)
+    if call.authorization or call.operation != "list":
+        return answer
+    body = content(answer)
+    body["data"], body["meta"]["total"], body["meta"]["total_pages"] = [], 0, 1
+    return json_answer(call, answer, body)
+
+
+def key_in_any_case(call: Call, serve: Serve) -> Response:
+    return serve(call.by(OWNER) if call.authorization.casefold() == OWNER.casefold() else call)
+
+
+HABITS: dict[str, tuple[Transformation, set[str]]] = {  # of right servers, with the advice that some get
+    "names of 64 letters at most": (
+        refuses("create update", 422, applies=lambda call: len(call.form.get("name", "")) > 64),
+        set(),
+    ),
+    "page 1 for a page that is no number": (
+        replaces("list", lambda call: call.asking(page="1"), lambda call: not call.query.get("page", "1").isdecimal()),
+        set(),
+    ),
+    "a limit on updates alone": (
+        refuses("update", 413, applies=lambda call: len(call.body) > 16_384),
+        {"forms.update-takes-what-create-takes"},
+    ),
+    "an empty list for strangers": (anonymous_envelope, {"accounts.strangers-are-refused"}),
+    "keys in any case": (key_in_any_case, {"accounts.key-in-other-cases-is-refused"}),
+}
+
+
+@pytest.mark.parametrize(
+    ("fault", "advice"),
+    [pytest.param(*habit, marks=SLOW if number % 2 else ()) for number, habit in enumerate(HABITS.values())],
+    ids=HABITS,
+)
+@pytest.mark.parametrize("resource", [pytest.param(S, marks=FURTHER), N])
+def test_a_habit_of_right_servers_fails_nothing(fault: Transformation, advice: set[str], resource: str) -> None:
+    results = verdicts(fault, resource, FULL, EXPLORE)
+    assert {rule for rule, result in results.items() if result.verdict is Verdict.FAIL} == set()
+    assert {rule for rule, result in results.items() if result.verdict is Verdict.WARN} <= advice
 
 
 FREE_TEXTS: dict[str, Callable[[str], str]] = {
