@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -18,6 +19,8 @@ from wire import HARBOUR
 
 from contract_tests.github_action import run
 from mock_server import MockServer
+
+ROOT = Path(__file__).parents[1]
 
 ACTION: dict[str, Any] = yaml.safe_load((Path(__file__).parents[1] / "action.yml").read_text("utf-8"))
 STEPS = {step["id"]: step for step in ACTION["runs"]["steps"] if "id" in step}
@@ -191,27 +194,83 @@ def test_the_verdict_of_an_earlier_run_is_no_output(tmp_path: Path, monkeypatch:
 
 
 GH = """#!/bin/sh
-echo "$*" >> "$CALLS"
-case "$*" in *--paginate*) cat "$THERE" ;; esac
+case "$*" in
+*--paginate*) echo "$*" >>"$CALLS.looks"; [ "$THERE" != fails ] && printf "$THERE" ;;
+"api user"*) [ "$ME" ] && echo "$ME" ;;
+*) echo "$*" >>"$CALLS" ;;
+esac
+"""
+
+
+def comment(folder: Path, there: str, me: str = "", text: str = "<!-- contract-tests -->") -> tuple[int, str, str]:
+    """What the step that comments does: its exit status, what it asks for, and what it sends.
+
+    Args:
+        there: the ids of its own comments that GitHub finds, each with a line feed in printf's spelling.
+        me: whose token it has, if GitHub tells that.
+    """
+    (folder / "gh").write_text(GH)
+    (folder / "gh").chmod(0o755)
+    (folder / "comment.md").write_text(text)
+    (folder / "step.sh").write_text(STEPS["comment"]["run"])
+    environment = {"GITHUB_REPOSITORY": "me/mine", "NUMBER": "7", "FOLDER": str(folder), "GH_TOKEN": "secret"}
+    environment |= {"CALLS": str(folder / "calls"), "THERE": there, "ME": me}
+    path = f"{folder}{os.pathsep}{os.environ['PATH']}"
+    line: list[str | Path] = ["bash", "--noprofile", "--norc", "-eo", "pipefail", folder / "step.sh"]
+    status = subprocess.run(line, env=environment | {"PATH": path}, check=False).returncode
+    files = (folder / "calls.looks", folder / "calls")
+    looks, sent = (file.read_text() if file.exists() else "" for file in files)
+    return status, looks, sent
+
+
+@pytest.mark.parametrize(
+    ("there", "wanted"), [("", "issues/7/comments --field"), (r"31\n32\n", "issues/comments/31 --method PATCH")]
+)
+def test_a_comment_is_posted_once_and_then_updated(tmp_path: Path, there: str, wanted: str) -> None:
+    status, looks, sent = comment(tmp_path, there)
+    assert status == 0
+    assert looks.startswith("api repos/me/mine/issues/7/comments --paginate")
+    assert f"repos/me/mine/{wanted}" in sent
+    assert sent.endswith(f"body=@{tmp_path}/comment.md --silent\n")
+
+
+@pytest.mark.parametrize(("me", "author"), [("", "github-actions[bot]"), ("a-bot", "a-bot")])
+def test_only_comments_of_its_own_author_are_updated(tmp_path: Path, me: str, author: str) -> None:
+    _, looks, _ = comment(tmp_path, "", me)
+    assert f'select(.user.login == "{author}")' in looks
+
+
+def test_nothing_is_posted_if_the_look_up_fails_or_there_is_nothing_to_say(tmp_path: Path) -> None:
+    assert comment(tmp_path, "fails")[::2] == (1, "")
+    assert comment(tmp_path, "", text="")[::2] == (0, "")
+
+
+CURL = """#!/bin/sh
+case "$*" in
+*--request*) echo "$*" >>"$CALLS" ;;
+*/user) echo '{"id": 5}' ;;
+*) [ "$NOTES" ] && echo "$NOTES" ;;
+esac
 """
 
 
 @pytest.mark.parametrize(
-    ("there", "wanted"), [("", "issues/7/comments --field"), ("31\n32\n", "issues/comments/31 --method PATCH")]
+    ("author", "wanted"),
+    [(5, "--request PUT"), (6, "--request POST"), (None, "")],
+    ids=["own", "another's", "no answer"],
 )
-def test_a_comment_is_posted_once_and_then_updated(tmp_path: Path, there: str, wanted: str) -> None:
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "gh").write_text(GH)
-    (tmp_path / "bin" / "gh").chmod(0o755)
-    (tmp_path / "there").write_text(there)
-    (tmp_path / "comment.md").write_text("<!-- contract-tests -->")
-    (tmp_path / "step.sh").write_text(STEPS["comment"]["run"])
-    environment = {"GITHUB_REPOSITORY": "me/mine", "NUMBER": "7", "FOLDER": str(tmp_path), "GH_TOKEN": "secret"}
-    told = {"CALLS": str(tmp_path / "calls"), "THERE": str(tmp_path / "there")}
-    path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    line: list[str | Path] = ["bash", "--noprofile", "--norc", "-eo", "pipefail", tmp_path / "step.sh"]
-    subprocess.run(line, env=environment | told | {"PATH": path}, check=True)
-    looked, posted = (tmp_path / "calls").read_text().splitlines()
-    assert looked.startswith("api repos/me/mine/issues/7/comments --paginate")
-    assert f"repos/me/mine/{wanted}" in posted
-    assert posted.endswith(f"body=@{tmp_path}/comment.md --silent")
+def test_the_lines_for_gitlab_update_a_note_of_their_own_alone(tmp_path: Path, author: int | None, wanted: str) -> None:
+    page = (ROOT / "docs" / "ci.md").read_text("utf-8")
+    [block] = [text for text in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL) if "NOTES_TOKEN" in text]
+    [script] = yaml.safe_load(block)["after_script"]
+    (tmp_path / "curl").write_text(CURL)
+    (tmp_path / "curl").chmod(0o755)
+    (tmp_path / "reports").mkdir()
+    (tmp_path / "reports" / "comment.md").write_text("<!-- contract-tests -->")
+    note = {"id": 9, "body": "<!-- contract-tests -->", "author": {"id": author}}
+    environment = {"CALLS": str(tmp_path / "calls"), "NOTES": json.dumps([note]) if author else "", "NOTES_TOKEN": "x"}
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    subprocess.run(["sh", "-c", script], env=environment | {"PATH": path}, cwd=tmp_path, check=True)
+    calls = tmp_path / "calls"
+    assert wanted in (calls.read_text() if calls.exists() else "")
+    assert calls.exists() == bool(wanted)

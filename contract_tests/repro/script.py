@@ -67,7 +67,10 @@ def script(  # noqa: PLR0913, PLR0917 - what was found, where, and how to show i
     """
     exchange_shown = shortest.finding.exchange if shortest else finding.exchange
     steps = shortest.exchanges if shortest else steps_to(rule, resource, finding, exchanges)
-    head, values = HEAD.read_text(encoding="utf-8"), {"rule": rule.id, "resource": resource.name, "base_url": base_url}
+    head, values = (
+        HEAD.read_text(encoding="utf-8"),
+        {"rule": rule.id, "resource": resource.name, "base_url": quote(base_url)},
+    )
     values |= {"statement": rule.statement, "expected": finding.expected, "received": finding.received}
     values |= {"record_path": resource.record_path, "list_path": resource.list_path}
     values["tried"] = NOT_TRIED if tried is None else SHOWED_IT if tried == BROKEN else SHOWED_NOTHING

@@ -2,14 +2,15 @@
 
 import io
 import math
-import re
 import socket
 import ssl
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.client import HTTPResponse
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,7 +25,6 @@ CHUNK = 65_536  # bytes
 MAX_BODY_BYTES = 16 << 20  # bytes
 MAX_HEADER_LINE = 65_536  # bytes of a header
 INTERIM = (100, 102, 103)
-LOOPBACK = re.compile(r"localhost|127\.\d+\.\d+\.\d+|::1")
 
 
 class SendState(threading.local):
@@ -202,7 +202,10 @@ def read_whole(response: urllib3.BaseHTTPResponse) -> bytes:
 
 
 def is_loopback(base_url: str) -> bool:
-    return bool(LOOPBACK.fullmatch(urlsplit(base_url).hostname or ""))
+    host = urlsplit(base_url).hostname or ""
+    with suppress(ValueError):
+        return host == "localhost" or ip_address(host).is_loopback
+    return False
 
 
 def proxy_of(base_url: str) -> str | None:

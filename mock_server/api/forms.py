@@ -94,6 +94,10 @@ class Forms:
         return value
 
     def _parts(self, request: Request) -> dict[str, Part]:
+        coding = request.headers.get("Content-Encoding", "identity").strip().lower()
+        if coding not in ("", "identity"):
+            context_of(request.environ).parts = {}  # which nobody can read
+            raise Refusal("415", f'Send the body as it is, without "Content-Encoding: {coding[:40]}".')
         if request.mimetype == URLENCODED and self._choices["other-form-encoding"] == "415":
             raise Refusal("415", f"Send forms as {MULTIPART}, not urlencoded.")
         if request.mimetype not in (MULTIPART, URLENCODED):
@@ -105,7 +109,7 @@ class Forms:
         context.parts = {}  # if it cannot be read, nobody need try again
         try:
             if request.mimetype == URLENCODED:
-                context.parts = urlencoded(body)
+                context.parts = urlencoded(body, request.mimetype_params.get("charset", ""))
             else:
                 context.parts = multipart(body, request.mimetype_params.get("boundary", ""))
         except TooManyPartsError as error:

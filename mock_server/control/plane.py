@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
+from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 from wsgiref.types import StartResponse, WSGIEnvironment
@@ -24,7 +25,6 @@ from mock_server.http.context import context_of, shows_token
 from mock_server.settings import FORWARDS, ORIGIN, Settings
 from mock_server.shared.store import DamagedHeadError
 
-LOOPBACK = re.compile(r"localhost|127\.\d+\.\d+\.\d+|::1")
 LOCAL_ONLY = "The control plane answers programs on this machine, and the mock's own pages, alone."
 BY_PROXY = "This request came by a proxy ({}), so anybody may have sent it: start the mock with a control token."
 UNAUTHORIZED = "The control plane of this mock asks for its control token."
@@ -40,7 +40,9 @@ log = logging.getLogger("mock_server")
 
 def is_loopback(host: str) -> bool:
     """Whether a host is a loopback name or address, which only this machine can reach."""
-    return LOOPBACK.fullmatch(host) is not None
+    with suppress(ValueError):
+        return host == "localhost" or ip_address(host).is_loopback
+    return False
 
 
 @dataclass(frozen=True)

@@ -79,18 +79,19 @@ def plan_without_types(_: float) -> Transformation:
 
 
 def on_old_records(operation: str) -> Callable[[float], Transformation]:
-    """Let another user of the first account update or delete, now and then, a record that was there at first."""
+    """Let another user of the calling account update or delete, now and then, a record that was there at first."""
 
     def make(interval: float) -> Transformation:
-        numbers, first = count(1), dict[str, list[int]]()
+        numbers = count(1)
 
         def transformation(call: Call, serve: Serve) -> Response:
             turn, left = divmod(next(numbers), max(1, int(interval)))
-            owner = call.by(f"Bearer {next(iter(call.mock.accounts.keys))}")
-            old = first.setdefault(call.resource.name, [record.id for record in owner.records])
+            if call.account is None:
+                return serve(call)
+            old = call.memory.setdefault(call.resource.name, [record.id for record in call.records])
             if not left and old:
                 identifier = old[turn % len(old)] if operation == "update" else old.pop()
-                serve(owner.at(operation, identifier).sending({call.resource.label: f"colleague-{turn}.example.com"}))
+                serve(call.at(operation, identifier).sending({call.resource.label: f"colleague-{turn}.example.com"}))
             return serve(call)
 
         return transformation
@@ -99,17 +100,15 @@ def on_old_records(operation: str) -> Callable[[float], Transformation]:
 
 
 def other_writer(interval: float) -> Transformation:
-    """Let another user of the first account add two records and remove one of theirs, over and over."""
-    numbers, ids_by_resource = count(1), dict[str, deque[int]]()
+    """Let another user of the calling account add two records and remove one of theirs, over and over."""
+    numbers = count(1)
 
     def transformation(call: Call, serve: Serve) -> Response:
         turn, left = divmod(next(numbers), max(1, int(interval)))
-        account = call.mock.accounts.get(next(iter(call.mock.accounts.keys)))
+        account = call.account
         if not left and account:
-            collection, ids = (
-                account.collections[call.resource.name],
-                ids_by_resource.setdefault(call.resource.name, deque()),
-            )
+            collection = account.collections[call.resource.name]
+            ids: deque[int] = call.memory.setdefault(call.resource.name, deque())
             with suppress(UnknownIdError, ValueTakenError):  # the client may have deleted it, or made one like it
                 if ids and (turn % 3 == 0 or len(ids) >= MAX_OTHERS_RECORDS):
                     collection.delete(ids.popleft())
@@ -357,17 +356,17 @@ CONDITIONS = {
     "plan-without-writes": Condition("the account's plan has no writes", changes=lambda _: refusing(402, writes)),
     "plan-without-types": Condition("the plan has no handlers for Discord and Telegram", changes=plan_without_types),
     "other-writer": Condition(
-        "with one call in N, another user adds a record to the first account, or removes one",
+        "with one call in N, another user adds a record to the account, or removes one",
         (11, 25, 60),
         changes=other_writer,
     ),
     "other-editor": Condition(
-        "with one call in N, another user changes one of the first account's older records",
+        "with one call in N, another user changes one of the account's older records",
         (25, 10, 60),
         changes=on_old_records("update"),
     ),
     "other-remover": Condition(
-        "with one call in N, another user deletes one of the first account's older records",
+        "with one call in N, another user deletes one of the account's older records",
         (25, 10, 60),
         changes=on_old_records("delete"),
     ),

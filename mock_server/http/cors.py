@@ -18,6 +18,7 @@ EXPOSED = (
     "Allow, Location, Preference-Applied, Proxy-Status, Retry-After, X-Mock-Grease, X-RateLimit-Limit,"
     " X-RateLimit-Remaining, X-RateLimit-Reset"
 )
+CREDENTIALS = "Access-Control-Allow-Credentials"  # of origins that are named alone (Fetch standard, 3.2.5)
 SECONDS = 600  # that a browser may remember a preflight
 
 
@@ -47,6 +48,8 @@ class Cors:
             response_headers = Headers(headers)
             response_headers["Access-Control-Allow-Origin"] = allowed
             response_headers["Access-Control-Expose-Headers"] = EXPOSED
+            if allowed != ANY_ORIGIN:
+                response_headers[CREDENTIALS] = "true"
             response_headers.add("Vary", "Origin")
             return start_response(status, response_headers.to_wsgi_list(), *exc_info)
 
@@ -103,6 +106,8 @@ def _preflight(environ: WSGIEnvironment, allowed: str) -> Response:
     answer = Response(status=204)
     answer.headers["Access-Control-Allow-Origin"] = allowed
     answer.headers["Access-Control-Allow-Methods"] = METHODS
+    if allowed != ANY_ORIGIN:
+        answer.headers[CREDENTIALS] = "true"
     answer.headers["Access-Control-Max-Age"] = str(SECONDS)
     answer.headers["Vary"] = "Origin, Access-Control-Request-Headers"
     if requested_headers := environ.get("HTTP_ACCESS_CONTROL_REQUEST_HEADERS"):

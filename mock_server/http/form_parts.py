@@ -1,6 +1,8 @@
 """The named parts of a form's body, multipart or urlencoded."""
 
+import quopri
 import re
+from base64 import b64decode
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -19,6 +21,14 @@ MAX_UNUSUAL_BYTES = 2**20  # bytes of a form that only the slower of two parsers
 PARTS_HINT = "send each part whole, between the boundaries that were announced"
 PREAMBLE_TOO_LONG = f"it has over {MAX_PREAMBLE_BYTES:,} bytes before the boundary that was announced"
 BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+UTF_8, CODING = "utf-8", "Content-Transfer-Encoding"
+CHARSETS = re.compile(
+    r"utf-?8|utf-16(le|be)?|(us-)?ascii|latin-?1|iso[-_]?8859-([1-9]|1[0-6])|(windows-|cp)(125\d|874)|koi8-[ru]|macintosh"
+    r"|gbk|gb2312|gb18030|big5|shift_jis|euc-(jp|kr)|iso-2022-jp",
+    re.IGNORECASE,
+)
+CHARSET_FIELD = re.compile(rb'name="_charset_"\r?\n\r?\n([\w.:+-]{1,40})\r?\n')
+URLENCODED_CHARSET_FIELD = re.compile(rb"(?:^|&)_charset_=([\w.:+-]{1,40})(?:&|$)")
 MAX_NAME_LENGTH = 1000  # of a file and of a media type, in characters
 
 
@@ -51,6 +61,8 @@ class TooManyPartsError(ValueError):
 def multipart(body: bytes, boundary: str) -> dict[str, Part]:
     """The last part of each name in a multipart body.
 
+    Texts are decoded by the charset of their part, or the form's own `_charset_` (RFC 7578, 4.5 and 4.6).
+
     Raises:
         MalformedFormError: if the body is malformed or cut off, or a part has no name.
         TooManyPartsError: if there are over 1,000 parts.
@@ -59,19 +71,24 @@ def multipart(body: bytes, boundary: str) -> dict[str, Part]:
         raise MalformedFormError("its Content-Type has no boundary; let your client set that header")
     if len(body) > MAX_PREAMBLE_BYTES and body.find(b"--" + boundary.encode(), 0, MAX_PREAMBLE_BYTES) < 0:
         raise MalformedFormError(PREAMBLE_TOO_LONG)
+    declared = CHARSET_FIELD.search(body, 0, MAX_PREAMBLE_BYTES)
+    charset = declared[1].decode() if declared else UTF_8
     try:
-        return _last(_parse_strictly(body, boundary))
+        return _last(_parse_strictly(body, boundary, charset))
     except MultipartError as error:
         if len(body) > MAX_UNUSUAL_BYTES:  # which would take long
             raise MalformedFormError(f"it cannot be read ({error}); {PARTS_HINT}") from error
         first = rb"--%s(?:--)?[^\S\n\r]*[\r\n]" % re.escape(boundary.encode())
         if len(body) > MAX_PREAMBLE_BYTES and not re.search(first, body[:MAX_PREAMBLE_BYTES]):
             raise MalformedFormError(PREAMBLE_TOO_LONG) from error
-        return _last(_parse_leniently(body, boundary))
+        return _last(_parse_leniently(body, boundary, charset))
 
 
-def urlencoded(body: bytes) -> dict[str, Part]:
+def urlencoded(body: bytes, charset: str = "") -> dict[str, Part]:
     """The last part of each name in an urlencoded body.
+
+    Args:
+        charset: of its values, if its media type says that; else its field `_charset_` may.
 
     Raises:
         MalformedFormError: if the body is longer than 1 MiB.
@@ -81,9 +98,11 @@ def urlencoded(body: bytes) -> dict[str, Part]:
         raise MalformedFormError(
             f"urlencoded, it may have {MAX_URLENCODED_BYTES:,} bytes; send it as multipart/form-data"
         )
-    text = body.decode("utf-8", "replace")
+    declared = URLENCODED_CHARSET_FIELD.search(body)
+    charset = _known(charset or (declared[1].decode() if declared else UTF_8))
+    text = body.decode(charset, "replace")
     try:
-        pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_PARTS)
+        pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_PARTS, encoding=charset)
     except ValueError as error:
         raise TooManyPartsError(MAX_PARTS) from error
     return _last(Part(name, value) for name, value in pairs)
@@ -98,7 +117,18 @@ def _last(parts: Iterable[Part]) -> dict[str, Part]:
     return parts_by_name
 
 
-def _parse_strictly(body: bytes, boundary: str) -> Iterator[Part]:
+def _known(charset: str) -> str:
+    """A charset that browsers know (WHATWG, Encoding).
+
+    Raises:
+        MalformedFormError: if it is none.
+    """
+    if not CHARSETS.fullmatch(charset):
+        raise MalformedFormError(f'the charset "{charset[:40]}" is unknown; send UTF-8')
+    return charset
+
+
+def _parse_strictly(body: bytes, boundary: str, charset: str) -> Iterator[Part]:
     """The parts of a form as browsers and most libraries write it."""
     parser = PushMultipartParser(boundary, max_header_size=MAX_HEAD_BYTES, max_header_count=MAX_HEADERS)
     head, content, parts, start = PartHead(), b"", 0, b"--" + boundary.encode()
@@ -115,14 +145,15 @@ def _parse_strictly(body: bytes, boundary: str) -> Iterator[Part]:
         else:
             if sum(len(name) + len(text) for name, text in event.headerlist) > MAX_HEAD_BYTES:
                 raise ParserLimitReached("Maximum segment header length exceeded")
-            head, content = PartHead(event.name, event.filename, event.content_type or "text/plain"), b""
-            disposition = dict(event.headerlist)["Content-Disposition"]
-            if not event.name or "\\" in disposition or "*" in disposition:
-                head = _head(event.headerlist)
+            head, content = PartHead(event.name, event.filename, event.content_type or "text/plain", charset), b""
+            headers = dict(event.headerlist)
+            disposition, is_unusual = headers["Content-Disposition"], ";" in headers.get("Content-Type", "")
+            if not event.name or "\\" in disposition or "*" in disposition or is_unusual or CODING in headers:
+                head = _head(event.headerlist, charset)
     parser.close()
 
 
-def _parse_leniently(body: bytes, boundary: str) -> Iterator[Part]:
+def _parse_leniently(body: bytes, boundary: str, charset: str) -> Iterator[Part]:
     """The parts of a form as some clients write it.
 
     They use bare line feeds, spaces behind a boundary, or nothing between the head of an empty part and the next one.
@@ -135,7 +166,7 @@ def _parse_leniently(body: bytes, boundary: str) -> Iterator[Part]:
                 if not event.more_data:
                     yield from _part(head, b"".join(content))
             elif isinstance(event, (Field, File)):
-                head, content = _head(event.headers), []
+                head, content = _head(event.headers, charset), []
     except RequestEntityTooLarge as error:
         raise TooManyPartsError(MAX_PARTS) from error
     except MalformedFormError:
@@ -165,14 +196,16 @@ def _events(decoder: MultipartDecoder, body: bytes) -> Iterator[Event]:
 
 
 class PartHead(NamedTuple):
-    """What the headers of a part say: its name, the name of its file, if it is one, and its media type."""
+    """What the headers of a part say: its name, the name of its file, if it is one, and how its content is written."""
 
     name: str = ""
     file_name: str | None = None
     media_type: str = ""
+    charset: str = "utf-8"
+    coding: str = ""
 
 
-def _head(headers: Iterable[tuple[str, str]]) -> PartHead:
+def _head(headers: Iterable[tuple[str, str]], charset: str) -> PartHead:
     header_list = list(headers)
     if len(header_list) > MAX_HEADERS:
         raise MalformedFormError(f"a part has more than {MAX_HEADERS} headers")
@@ -180,11 +213,16 @@ def _head(headers: Iterable[tuple[str, str]]) -> PartHead:
     _, options = parse_options_header(header_texts.get("Content-Disposition"))
     if "name" not in options:
         raise MalformedFormError("a part has no name in its Content-Disposition; give it one")
-    return PartHead(options["name"], options.get("filename"), header_texts.get("Content-Type", "text/plain"))
+    media_type, parameters = parse_options_header(header_texts.get("Content-Type", "text/plain"))
+    coding = header_texts.get(CODING, "").strip().lower()
+    charset = parameters.get("charset", charset)
+    return PartHead(options["name"], options.get("filename"), media_type or "text/plain", charset, coding)
 
 
 def _part(head: PartHead, content: bytes) -> Iterator[Part]:
     """A part, unless it stands for a file that was not chosen."""
+    if head.coding:
+        content = _decoded(head, content)
     media_type = head.media_type.partition(";")[0].strip().lower()[:MAX_NAME_LENGTH]
     if head.file_name is not None:
         if head.file_name or content:
@@ -194,4 +232,20 @@ def _part(head: PartHead, content: bytes) -> Iterator[Part]:
     elif len(content) > MAX_TEXT_BYTES:
         raise MalformedFormError(f'the text "{head.name[:40]}" is longer than {MAX_TEXT_BYTES:,} bytes')
     else:
-        yield Part(head.name, content.decode("utf-8", "replace"))
+        charset = UTF_8 if head.charset == UTF_8 else _known(head.charset)
+        yield Part(head.name, content.decode(charset, "replace"))
+
+
+def _decoded(head: PartHead, content: bytes) -> bytes:
+    """The content of a part without its transfer encoding (RFC 2045, 6), which old mail libraries still add."""
+    try:
+        match head.coding:
+            case "base64":
+                return b64decode(b"".join(content.split()), validate=True)
+            case "quoted-printable":
+                return quopri.decodestring(content)
+            case "7bit" | "8bit" | "binary":
+                return content
+    except ValueError as error:
+        raise MalformedFormError(f'the part "{head.name[:40]}" is no {head.coding}, as it says') from error
+    raise MalformedFormError(f'the {CODING} "{head.coding[:40]}" is unknown; leave that header out')

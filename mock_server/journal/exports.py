@@ -101,6 +101,7 @@ def _records(headers: dict[str, str]) -> list[harfile.Record]:
 
 VARIABLE = "$API_KEY"
 CONTROL = "/_mock"
+CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 MEDIA_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+", re.ASCII)
 SAFE_FOR_CURL = "/:@!$&'()*+,;=~-._[]"
 HEADERS_TO_REPEAT = (
@@ -142,7 +143,17 @@ def curl(entry: Entry, host_url: str) -> str:
         path = path.replace("_", "%5F", 1)
     words.append(host_url.rstrip("/") + path + query)
     key = f' -H "Authorization: Bearer {VARIABLE}"' if entry.account and not is_sandbox(entry.account) else ""
-    return f"curl -i --globoff --path-as-is{key} {shlex.join(words)}"
+    return f"curl -i --globoff --path-as-is{key} {' '.join(map(_quoted, words))}"
+
+
+def _quoted(text: str) -> str:
+    """A text for a shell; a control character stands as its number, as a terminal obeys it when it is pasted."""
+
+    def number(match: re.Match[str]) -> str:
+        octal = "".join(f"\\{byte:03o}" for byte in match[0].encode())
+        return f"""'"$(printf '{octal}')"'"""
+
+    return CONTROLS.sub(number, shlex.quote(text))  # which has all of them between single quotes
 
 
 def _headers(entry: Entry) -> dict[str, str]:

@@ -6,6 +6,7 @@ import json
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from gzip import compress
 from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import urlsplit
@@ -53,6 +54,28 @@ GOOD: dict[str, tuple[str, bytes, dict[str, Any]]] = {
     ),
     "utf-8 value": (MULTIPART, part('name="name"', "Grüße 東京 🎈".encode()) + END, {"name": "Grüße 東京 🎈"}),
     "bytes that are no utf-8": (MULTIPART, part('name="name"', b"a\xffb") + END, {"name": "a\ufffdb"}),
+    "a text in Latin-1": (
+        MULTIPART,
+        part('name="name"', "Café Müller".encode("latin-1"), "Content-Type: text/plain; charset=ISO-8859-1") + END,
+        {"name": "Café Müller"},
+    ),
+    "a charset for the form": (
+        MULTIPART,
+        part('name="_charset_"', b"windows-1252") + part('name="name"', "5 €".encode("cp1252")) + END,
+        {"name": "5 €"},
+    ),
+    "a charset for an urlencoded form": (URLENCODED, b"name=Caf%E9&_charset_=iso-8859-1", {"name": "Café"}),
+    "base64": (
+        MULTIPART,
+        part('name="name"', b"Q2Fm\r\nw6k=", "Content-Transfer-Encoding: base64") + END,
+        {"name": "Café"},
+    ),
+    "quoted-printable": (
+        MULTIPART,
+        part('name="name"', b"Caf=C3=A9", "Content-Transfer-Encoding: quoted-printable") + END,
+        {"name": "Café"},
+    ),
+    "8 bit": (MULTIPART, part('name="name"', b"Plain", "Content-Transfer-Encoding: 8bit") + END, {"name": "Plain"}),
     "utf-8 file name": (
         MULTIPART,
         NAME + part('name="logo"; filename="grün.png"', PNG, PNG_TYPE) + END,
@@ -121,6 +144,15 @@ BAD: dict[str, tuple[str, bytes, int, str | None, str | None]] = {
     "another boundary": ("multipart/form-data; boundary=YY", NAME + END, 400, None, None),
     "multipart without a body": (MULTIPART, b"", 400, None, None),
     "no end": (MULTIPART, NAME, 400, None, None),
+    "no charset": (
+        MULTIPART,
+        part('name="name"', b"a", "Content-Type: text/plain; charset=punycode") + END,
+        400,
+        None,
+        None,
+    ),
+    "no base64": (MULTIPART, part('name="name"', b"Q2*=", "Content-Transfer-Encoding: base64") + END, 400, None, None),
+    "no coding": (MULTIPART, part('name="name"', b"a", "Content-Transfer-Encoding: x-odd") + END, 400, None, None),
     "cut off in a value": (MULTIPART, NAME[:-4], 400, None, None),
     "cut off in the headers": (MULTIPART, NAME + b"--XX\r\nContent-Dispo", 400, None, None),
     "cut off in a file": (MULTIPART, NAME + part('name="logo"; filename="a"', PNG)[:-20], 400, None, None),
@@ -192,6 +224,17 @@ def test_a_bad_body_is_refused_with_its_reason_and_stores_nothing(server: MockSe
     assert (seen, error["status"], error.get("rule"), error.get("field")) == (status, status, rule, field)
     assert len(error["title"]) > 20
     assert splash_pages(server, key) == before
+
+
+def test_a_compressed_body_is_refused_by_its_header() -> None:
+    with MockServer(choices={"json-body": "no-fields"}) as server:
+        headers = {"Content-Type": MULTIPART, "Content-Encoding": "GZIP"}
+        client = Client(over_network(server.base_url))
+        answer = client.request("POST", "/api/projects", body=compress(NAME + END), headers=headers)
+        [entry] = server.running.journal.find()
+    assert answer.status == 415
+    assert 'without "Content-Encoding: gzip"' in answer.json["errors"][0]["title"]
+    assert not entry.fields
 
 
 @pytest.mark.parametrize(

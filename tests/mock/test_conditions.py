@@ -5,7 +5,7 @@ import time
 import pytest
 import urllib3
 from werkzeug.test import Client as WsgiClient
-from wire import HARBOUR, Client, in_process, over_network
+from wire import ALPINE, HARBOUR, Client, in_process, over_network
 
 from mock_server import MockServer, Settings, SettingsError, create_app
 
@@ -92,6 +92,17 @@ def test_another_user_changes_or_deletes_older_records() -> None:
         assert {row["host"] for row in pages[-1]["data"] if row["id"] == made} == {"mine.example.com"}
         assert any(row["host"].startswith("colleague-") for row in pages[-1]["data"]) == (name == "other-editor")
     assert shown == {"other-editor": [4] * 5, "other-remover": [3, 3, 2, 2, 1]}
+
+
+def test_another_user_is_one_of_the_account_that_calls() -> None:
+    application = in_process(create_app(Settings(fixture="demo", conditions={"other-remover": 1, "other-writer": 1})))
+    first, second = (Client(application, key) for key in (HARBOUR, ALPINE))
+    totals = [second.get("/api/domains/").json["meta"]["total"] for _ in range(3)]
+    assert len(set(totals)) > 1
+    control = Client(in_process(create_app(Settings(fixture="demo"))), HARBOUR)
+    page = "/api/domains/?results_per_page=100"
+    others = {row["id"] for row in control.get(page).json["data"]} - {row["id"] for row in first.get(page).json["data"]}
+    assert len(others) <= 1  # by its own first call
 
 
 def test_a_proxy_redirects_reads_and_keeps_their_query() -> None:
