@@ -61,6 +61,8 @@ def mark_of(label: object) -> str:
 
 
 SHORTEST = 4  # characters of a secret that is replaced anywhere; a shorter one occurs in too many words
+MAX_UNREAD_LENGTH = 2**18  # characters of an answer that is no JSON
+ESCAPED = re.compile(r"%[0-9A-Fa-f]{2}|\\[^\\]")
 MAX_ESCAPED_LENGTH = 200  # characters of a secret that is found however its characters are escaped
 ENVELOPE_MEMBERS = ("meta", "links", "errors", "error", "message")  # the parts of an answer that are not about a record
 TELLING = {  # fields of others' records that show a choice of the service and nothing about the account
@@ -106,6 +108,7 @@ class Masking:
     markers: frozenset[str] = frozenset()
     escaped_secrets: Mapping[re.Pattern[str], str] = field(default_factory=dict)
     _foreign: dict[int, list[str]] = field(default_factory=dict, repr=False, compare=False)
+    _masked: dict[int, tuple[Exchange, Exchange]] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(
@@ -136,13 +139,19 @@ class Masking:
     def text(self, text: str) -> str:
         for secret, placeholder in self.secrets.items():
             text = text.replace(secret, placeholder)
-        if "%" in text or "\\" in text:
+        if ESCAPED.search(text):
             for pattern, placeholder in self.escaped_secrets.items():
                 text = pattern.sub(placeholder, text)
         return text
 
     def exchange(self, exchange: Exchange) -> Exchange:
         """An exchange without secrets in its answer, and with only the ids, types and shapes of other records."""
+        masked = self._masked.get(id(exchange))
+        if masked is None or masked[0] is not exchange:
+            masked = self._masked[id(exchange)] = exchange, self._mask(exchange)
+        return masked[1]
+
+    def _mask(self, exchange: Exchange) -> Exchange:
         headers = {self.text(name): self._header(name.casefold(), value) for name, value in exchange.headers.items()}
         redirects = tuple((status, self._redirect_location(location)) for status, location in exchange.redirects)
         return replace(
@@ -188,10 +197,10 @@ class Masking:
         except UnicodeDecodeError:
             return f"[{len(exchange.body)} bytes that are no text]".encode()
         body = exchange.json
-        if body is None and not exchange.succeeded:
-            return self.text(text).encode()
         if body is None and text.strip() not in ("", "null"):
-            return self.text(_unread(text)).encode()
+            begin, length = text[:MAX_UNREAD_LENGTH], len(text)
+            rest = f"… ({MAX_UNREAD_LENGTH:,} of {length:,} characters)" if length > MAX_UNREAD_LENGTH else ""
+            return f"{self.text(_unread(begin) if exchange.succeeded else begin)}{rest}".encode()
         hide = _answer if exchange.succeeded else _refusal
         masked = hide(body, self._run_record_test(exchange)) if body is not None else body
         return (self.text(json.dumps(masked, ensure_ascii=False)) if text else "").encode("utf-8", "backslashreplace")

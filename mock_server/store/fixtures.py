@@ -289,6 +289,7 @@ def _highest_id(accounts: list[Any], resource: str) -> int:
 
 
 SHIPPED = ("demo", "empty")
+MAX_FIXTURE_BYTES = 64 * 2**20
 read_shipped = lru_cache(len(SHIPPED))(read_document)  # each reset reads one; parsing takes half of a reset's time
 
 
@@ -318,6 +319,8 @@ class FixtureReader:
             return self._reading(None).fixture(source)
         path = shipped(f"fixtures/{source}.yaml") if source in SHIPPED else Path(source)
         try:
+            if path.exists() and (not path.is_file() or path.stat().st_size > MAX_FIXTURE_BYTES):
+                raise SettingsError(f'fixture "{source}" is no file of at most {MAX_FIXTURE_BYTES >> 20} MiB; give one')
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise SettingsError(f'fixture "{source}" cannot be read: {error}; give demo, empty or a file') from error

@@ -8,7 +8,8 @@
 # records of its own, shows the failure and deletes what it created; it changes nothing that has not shown its mark.
 # With contract-tests installed, it exits with 1 if the rule is broken, 0 if it is fixed, 125 if that does not show.
 # The run has not tried it, so it says only that the rule is broken, or nothing.
-base=${BASE_URL:-https://links.example.com/prefix}
+base=https://links.example.com/prefix
+base=${BASE_URL:-$base}
 [ "${CONTRACT_API_KEY:-}" ] || { echo 'CONTRACT_API_KEY is not set; set it to the API key of the account' >&2; exit 125; }
 mark=${MARK:-ct$$x$(date +%S)}
 upper=$(printf %s "$mark" | tr a-z A-Z)
