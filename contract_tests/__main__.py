@@ -1,7 +1,19 @@
-"""Runs the command `contract-tests` as `python -m contract_tests`."""
+"""The command `contract-tests`, also as `python -m contract_tests`."""
 
 import sys
 
-from contract_tests.cli import main
+INTERRUPTED = 2
 
-sys.exit(main())
+
+def main() -> int:
+    """Run the command; an interrupt ends it at once, even while its packages are loaded."""
+    try:
+        from contract_tests import cli  # noqa: PLC0415 - which takes a moment
+
+        return cli.main()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -39,7 +39,10 @@ def base_url(text: str) -> str:
     except ValueError:
         fits = False
     if not fits:
-        raise click.BadParameter(f'invalid base URL "{text}": expected something like https://links.example.com/prefix')
+        shown = re.sub(r"(?<=//)[^/?#]*@", "…@", text)  # there may be a password before it
+        raise click.BadParameter(
+            f'invalid base URL "{shown}": expected something like https://links.example.com/prefix'
+        )
     return text.rstrip("/")
 
 

@@ -218,6 +218,8 @@ def _forms(secret: str) -> Iterator[str]:
     """The ways in which a secret may be written: as it is, escaped, quoted, encoded."""
     yield from (secret, quote(secret), quote(secret, safe=""), escape(secret))
     yield from (json.dumps(secret)[1:-1], json.dumps(secret)[1:-1].replace("/", "\\/"))
+    yield from (secret.upper(), secret.lower(), secret.encode().hex(), secret.encode().hex().upper())
+    yield from ("".join(f"&#{form.format(ord(letter))};" for letter in secret) for form in ("{}", "x{:x}", "x{:X}"))
     yield from (b64encode(f"{secret}{end}".encode()).decode().rstrip("=") for end in (":", ""))
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
 from contract_tests.reports.causes import CauseGroup, Result, groups, undecided
-from contract_tests.reports.results import answers_of, name_of, rows_of, source_of
+from contract_tests.reports.results import answers_of, name_of, rows_of, source_of, write_whole
 from contract_tests.repro.script import file_of
 from contract_tests.verdicts import VIOLATED, Verdict
 
@@ -40,8 +40,7 @@ def write_ctrf(results: Mapping[str, Any], path: Path) -> None:
     Raises:
         OSError: if it cannot be written.
     """
-    text = json.dumps(ctrf(results), indent=1, ensure_ascii=False)
-    path.write_text(f"{text}\n", encoding="utf-8", errors="backslashreplace")
+    write_whole(path, f"{json.dumps(ctrf(results), indent=1, ensure_ascii=False)}\n")
 
 
 def write_junit(results: Mapping[str, Any], path: Path) -> None:

@@ -57,7 +57,7 @@ def write_folder(
     for name, script in scripts.items():
         path = folder / name
         path.parent.mkdir(exist_ok=True)
-        path.write_text(script, encoding="utf-8", errors="backslashreplace", newline="")
+        results.write_whole(path, script, newline="")
         path.chmod(0o755)
     results.write(document, folder / results.FILE)
     ci.write_junit(document, folder / ci.JUNIT)
@@ -72,7 +72,7 @@ def write_folder(
         (PROFILE, head + choices),
         (FILE, _page(outcome, document, scripts)),
     ):
-        (folder / name).write_text(text, encoding="utf-8", errors="backslashreplace")
+        results.write_whole(folder / name, text)
 
 
 def _page(outcome: Outcome, document: dict[str, Any], scripts: dict[str, str]) -> str:

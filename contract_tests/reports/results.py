@@ -131,10 +131,21 @@ def write(results: dict[str, Any], path: Path) -> None:
     Raises:
         OSError: if it cannot be written.
     """
-    unfinished = path.with_suffix(".unfinished")  # so that nobody ever reads half of it
-    text = json.dumps(results, indent=1, ensure_ascii=False)
-    unfinished.write_text(f"{text}\n", encoding="utf-8", errors="backslashreplace")
-    unfinished.replace(path)
+    write_whole(path, f"{json.dumps(results, indent=1, ensure_ascii=False)}\n")
+
+
+def write_whole(path: Path, text: str, newline: str | None = None) -> None:
+    """Write a file of which nobody ever reads a half, also if the disk is full.
+
+    Raises:
+        OSError: if it cannot be written; then what was there stays.
+    """
+    unfinished = path.with_name(f"{path.name}.unfinished")
+    try:
+        unfinished.write_text(text, encoding="utf-8", errors="backslashreplace", newline=newline)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def read(path: Path) -> dict[str, Any]:

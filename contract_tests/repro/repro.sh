@@ -15,8 +15,11 @@ mark=${MARK:-ct$$x$(date +%S)}
 upper=$(printf %s "$mark" | tr a-z A-Z)
 made= theirs= own=
 dir=$(mktemp -d) || exit 125
-key=$CONTRACT_API_KEY
-api() { curl -sS --max-time 30 ${CURL_OPTIONS:-} -H "Authorization: Bearer $key" "$@"; }
+hide() {  # writes a header to a file, as everybody on a machine sees the arguments of its commands; its name
+  headers=$(mktemp "$dir/header.XXXXXX") && printf '%s\n' "$1" >"$headers" && echo "$headers"
+}
+key=$(hide "Authorization: Bearer $CONTRACT_API_KEY")
+api() { curl -sS --max-time 30 ${CURL_OPTIONS:-} -H @"$key" "$@"; }
 step() {  # prints an answer, and keeps it under a title that no answer can hold
   title=$1; shift
   printf '\n--- %s\n' "$title"
@@ -52,7 +55,7 @@ foreign() {  # whether another account has no record of its own under an id: acc
 }
 tidy() {
   for id in $made; do remove "$id"; done
-  key=${CONTRACT_SECOND_API_KEY:-}
+  key=$(hide "Authorization: Bearer ${CONTRACT_SECOND_API_KEY:-}")
   for id in $theirs; do remove "$id"; done
   rm -r "$dir"
 }

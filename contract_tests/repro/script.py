@@ -36,7 +36,7 @@ NOT_TRIED = "The run has not tried it, so it says only that the rule is broken, 
 SHOWED_NOTHING = "It showed no failure when the run tried it: what the run saw needs more than these requests."
 RETRY_LOOP = "for try in 1 2 3; do  # as what fails once may work the next time"
 MAX_REQUESTS, BURST_SIZE = 4, 10  # requests that overlap; more are a burst
-PARALLEL_CURL = CURL.removeprefix("curl ") + " -H \"Authorization: Bearer $key\" -w '%{http_code} %{method}\\n'"
+PARALLEL_CURL = CURL.removeprefix("curl ") + " -H @\"$key\" -w '%{http_code} %{method}\\n'"
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def _lines(number: int, exchange: Exchange, ids: dict[int, str], deleted_ids: se
     """
     request, path = exchange.request, _path(exchange.request, ids)
     prepared, arguments = form(number, request)
-    curl = "api" if request.identity == OWN_KEY else f"{CURL} {IDENTITIES[request.identity].curl}".rstrip()
+    curl = "api" if request.identity == OWN_KEY else f"{CURL} {_hidden(IDENTITIES[request.identity].curl)}".rstrip()
     if request.method != "GET" and not arguments:
         arguments = ["-X", request.method]
     if exchange.redirects and exchange.status != exchange.redirects[-1][0]:  # to the same host, as the run has seen
@@ -153,6 +153,11 @@ def _lines(number: int, exchange: Exchange, ids: dict[int, str], deleted_ids: se
         line = f"step {line}"
         check = f"{{ {check} || absent {identifier}; }}" if request.identifier in deleted_ids else check
     return [*prepared, f"{check} && {foreign}{{ {line}; true; }} || skipped {number}"]
+
+
+def _hidden(arguments: str) -> str:
+    """The arguments of curl that send a key, with a header's text in a file."""
+    return re.sub(r'-H ("Authorization: .*")$', r'-H @"$(hide \1)"', arguments)
 
 
 def _path(request: Request, ids: dict[int, str]) -> str:
