@@ -288,12 +288,16 @@ def _further_keys(exchanges: Exchanges) -> Iterator[str]:
 
 @detector("order")
 def _order(exchanges: Exchanges) -> Iterator[str]:
+    orders: dict[str, list[str]] = {}
     for exchange in _successes(exchanges, "list"):
         rows = exchange.page.rows if exchange.page else ()
         ids = [int(row["id"]) for row in rows if is_integer(row.get("id"))]
         if len(ids) > ENOUGH_ROWS:
             names = {True: "oldest-first", False: "by-name"}
-            yield "newest-first" if ids == sorted(ids, reverse=True) else names[ids == sorted(ids)]
+            order = "newest-first" if ids == sorted(ids, reverse=True) else names[ids == sorted(ids)]
+            orders.setdefault(exchange.request.resource, []).append(order)
+    for seen in orders.values():  # a few records may be in the order of their names and of their ids
+        yield from ["by-name"] * len(seen) if "by-name" in seen else seen
 
 
 @detector("size-not-allowed")

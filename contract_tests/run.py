@@ -26,7 +26,7 @@ from contract_tests.open_points import remarks
 from contract_tests.overlap.survey import overlap
 from contract_tests.repro.replayed import marks_of
 from contract_tests.repro.script import script
-from contract_tests.repro.shrinking import ShortestSteps, Shrinking
+from contract_tests.repro.shrinking import Shrinking
 from contract_tests.repro.trial import BROKEN, REQUESTS_OF_A_STEP, curl_options, run_script
 from contract_tests.survey.cleanup import remove_all
 from contract_tests.survey.same_ids import write_to_same_ids
@@ -40,6 +40,7 @@ from contract_tests.target.target import BUDGET_SPENT, BudgetSpentError, Limits,
 from contract_tests.verdicts import (
     Outcome,
     Result,
+    ShortestSteps,
     Verdict,
     doubts,
     first_violated,

@@ -23,7 +23,6 @@ from contract_tests.observation import (
     Violation,
 )
 from contract_tests.open_points import observed_choices
-from contract_tests.repro.shrinking import ShortestSteps
 from contract_tests.target.ledger import Entry
 from link_management_contract import Rule
 
@@ -74,6 +73,14 @@ class Result:
     @property
     def id(self) -> str:
         return f"{self.rule.id}[{self.resource}]"
+
+
+@dataclass(frozen=True)
+class ShortestSteps:
+    """The fewest requests that were found to show a finding, as they were sent, and what they show."""
+
+    finding: Violation
+    exchanges: tuple[Exchange, ...]
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,11 @@ from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Request
 from contract_tests.multipart import USUAL, encode
 from contract_tests.observation import Violation
 from contract_tests.repro.replayed import RUN_MARKER
-from contract_tests.repro.shrinking import ShortestSteps
 from contract_tests.repro.steps import steps_to
 from contract_tests.repro.transcript import plan_of
 from contract_tests.repro.trial import BROKEN
 from contract_tests.target.identities import IDENTITIES
-from contract_tests.verdicts import Outcome, Result
+from contract_tests.verdicts import Outcome, Result, ShortestSteps
 from link_management_contract import Contract, Resource, Rule
 
 HEAD = Path(__file__).with_name("repro.sh")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Expect, FormValue, Request
@@ -13,18 +13,11 @@ from contract_tests.survey.cleanup import remove_all
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.ledger import Entry
 from contract_tests.target.target import BudgetSpentError, WriteRefusedError
+from contract_tests.verdicts import ShortestSteps
 from link_management_contract import Resource, Rule
 
 FIRST = 1000  # number of the first mark; those of the survey are smaller
 MIN_REQUESTS = 12  # requests that are worth trying for a finding
-
-
-@dataclass(frozen=True)
-class ShortestSteps:
-    """The fewest requests that were found to show a finding, as they were sent, and what they show."""
-
-    finding: Violation
-    exchanges: tuple[Exchange, ...]
 
 
 class Shrinking:

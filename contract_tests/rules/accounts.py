@@ -188,8 +188,11 @@ def both_at_once_stay_apart(evidence: Evidence) -> Observations:
     if not evidence.has_second_key:
         yield NotApplicable("no second key", SEPARATION)
         return
+    if evidence.simultaneous is None:
+        yield NotApplicable("at a limited rate, nothing is sent at one moment")
+        return
     keys_of = {identity: {_key(row, evidence.resource) for row in _rows_of(evidence, identity)} for identity in BOTH}
-    for exchange in evidence.simultaneous.exchanges if evidence.simultaneous else ():
+    for exchange in evidence.simultaneous.exchanges:
         identity = exchange.request.identity
         others_keys = keys_of[OTHER if identity == OWN_KEY else OWN_KEY] - keys_of[identity]
         hits = sum(_key(row, evidence.resource) in others_keys for row in exchange.rows)

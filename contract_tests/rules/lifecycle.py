@@ -82,7 +82,8 @@ def ids_are_not_used_again(evidence: Evidence) -> Observations:
     is_tried = False
     for exchange in evidence.exchanges:
         request = exchange.request
-        if request.identity != OWN_KEY or not exchange.is_accepted:
+        is_own = (request.resource, request.identity) == (evidence.resource.name, OWN_KEY)
+        if not is_own or not exchange.is_accepted:
             continue
         if request.operation == "delete" and request.identifier in made_ids:
             deleted_ids.add(int(request.identifier))

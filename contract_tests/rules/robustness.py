@@ -78,7 +78,10 @@ def requests_work_in_parallel(evidence: Evidence) -> Observations:
 def simultaneous_reads_agree(evidence: Evidence) -> Observations:
     """Lists at one moment, beside what the lists before and after agree on; what another key sees is not compared."""
     moment, resource = evidence.simultaneous, evidence.resource
-    if moment is None or moment.before is None or moment.after is None:
+    if moment is None:
+        yield NotApplicable("at a limited rate, nothing is sent at one moment")
+        return
+    if moment.before is None or moment.after is None:
         return
     before, after = (steady_records(resource, page.rows) for page in (moment.before, moment.after))
     for exchange in moment.exchanges:

@@ -166,7 +166,8 @@ def _odd_values(visitor: Visitor, identifier: int) -> None:
     switches = [name for name, type_ in resource.optional.items() if type_ in ("integer", "boolean")]
     forms: list[dict[str, FormValue]] = [dict.fromkeys(switches, text) for text in ODD_VALUES] if switches else []
     forms += [{name: image(name)} for name in of["text"][:1]]
-    forms += [{name: VERY_LONG} for name in of["text"][-1:]]
+    if resource.label == "name":
+        forms.append({"name": f"{visitor.new_marker()} {VERY_LONG}"})
     forms += [{name: "x"} for name in of["file"][:1]]
     forms.append({f"{name}[]": "x" for name in (resource.label, *switches)})
     forms += [{name: (f"{'東' * 120}.png", PNG, "image/png")} for name in of["file"][:1]]

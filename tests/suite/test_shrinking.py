@@ -14,11 +14,11 @@ from shell import COMMANDS, command, in_process
 from contract_tests import cli
 from contract_tests.repro.replayed import with_markers
 from contract_tests.repro.script import Script, printf, quoted, script_of
-from contract_tests.repro.shrinking import ShortestSteps, Shrinking
+from contract_tests.repro.shrinking import Shrinking
 from contract_tests.repro.trial import BROKEN
 from contract_tests.run import Options, run
 from contract_tests.target.target import Limits
-from contract_tests.verdicts import Outcome
+from contract_tests.verdicts import Outcome, ShortestSteps
 from link_management_contract import Rule, shipped_contract
 from mock_server import MockServer
 

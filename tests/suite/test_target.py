@@ -24,7 +24,7 @@ from contract_tests.target import target
 from contract_tests.target.connection import Connection
 from contract_tests.target.identities import identities
 from contract_tests.target.ledger import Ledger
-from contract_tests.target.target import BudgetSpentError, Limits, Target, _is_safe
+from contract_tests.target.target import TRIES_OF_A_HANG, BudgetSpentError, Limits, Target, _is_safe
 
 
 class ScriptedTarget(Target):
@@ -198,7 +198,7 @@ def test_an_answer_that_does_not_end_is_given_up(answer: Callable[[socket.socket
         exchange = target.send(LIST)
     assert (exchange.status, exchange.timed_out) == (None, True)
     assert exchange.error.startswith("no whole answer came within ")
-    assert len(came) == (2 if limits.seconds is None else 1)
+    assert len(came) == (TRIES_OF_A_HANG if limits.seconds is None else 1)
 
 
 def test_early_hints_are_no_answer() -> None:
