@@ -39,9 +39,9 @@ def base_url(text: str) -> str:
     except ValueError:
         fits = False
     if not fits:
-        shown = re.sub(r"(?<=//)[^/?#]*@", "…@", text)  # there may be a password before it
+        masked_text = re.sub(r"(?<=//)[^/?#]*@", "…@", text)  # there may be a password before it
         raise click.BadParameter(
-            f'invalid base URL "{shown}": expected something like https://links.example.com/prefix'
+            f'invalid base URL "{masked_text}": expected something like https://links.example.com/prefix'
         )
     return text.rstrip("/")
 

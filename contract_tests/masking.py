@@ -198,9 +198,9 @@ class Masking:
             return f"[{len(exchange.body)} bytes that are no text]".encode()
         body = exchange.json
         if body is None and text.strip() not in ("", "null"):
-            begin, length = text[:MAX_UNREAD_LENGTH], len(text)
-            rest = f"… ({MAX_UNREAD_LENGTH:,} of {length:,} characters)" if length > MAX_UNREAD_LENGTH else ""
-            return f"{self.text(_unread(begin) if exchange.succeeded else begin)}{rest}".encode()
+            excerpt, length = text[:MAX_UNREAD_LENGTH], len(text)
+            remark = f"… ({MAX_UNREAD_LENGTH:,} of {length:,} characters)" if length > MAX_UNREAD_LENGTH else ""
+            return f"{self.text(_unread(excerpt) if exchange.succeeded else excerpt)}{remark}".encode()
         hide = _answer if exchange.succeeded else _refusal
         masked = hide(body, self._run_record_test(exchange)) if body is not None else body
         return (self.text(json.dumps(masked, ensure_ascii=False)) if text else "").encode("utf-8", "backslashreplace")

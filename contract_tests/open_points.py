@@ -296,8 +296,8 @@ def _order(exchanges: Exchanges) -> Iterator[str]:
             names = {True: "oldest-first", False: "by-name"}
             order = "newest-first" if ids == sorted(ids, reverse=True) else names[ids == sorted(ids)]
             orders.setdefault(exchange.request.resource, []).append(order)
-    for seen in orders.values():  # a few records may be in the order of their names and of their ids
-        yield from ["by-name"] * len(seen) if "by-name" in seen else seen
+    for resource_orders in orders.values():  # a few records may be in the order of their names and of their ids
+        yield from ["by-name"] * len(resource_orders) if "by-name" in resource_orders else resource_orders
 
 
 @detector("size-not-allowed")

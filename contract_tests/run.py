@@ -277,7 +277,7 @@ class Run:
         self._started = time.time()
         self._next_look = time.monotonic() + SECONDS_BETWEEN
         self._shortest: dict[str, tuple[str, ShortestSteps]] = {}
-        self._tried: dict[str, int] = {}
+        self._script_statuses: dict[str, int] = {}
         self._lag = Lag(options.limits.lag / Limits.lag)
         pairs = selected(contract, options)
         by_resource = {name: [rule for rule, resource in pairs if resource.name == name] for name in contract.resources}
@@ -419,16 +419,16 @@ class Run:
             attempt = script(*subject, steps, options.public_base_url)
             if target.request_count + REQUESTS_OF_A_STEP * len(attempt.exchanges) > options.limits.requests:
                 return
-            mark = visitor.marker_of(int(time.time()) + len(self._tried))
+            run_marker = visitor.marker_of(int(time.time()) + len(self._script_statuses))
             for step in attempt.exchanges:
                 owner = OTHER if step.request.identity == OTHER else OWN_KEY
                 for marker in marks_of(step) if step.request.operation == "create" else ():
-                    visitor.evidence.markers.add(own_marker := f"{mark}-{marker.rpartition('-')[2]}")
+                    visitor.evidence.markers.add(own_marker := f"{run_marker}-{marker.rpartition('-')[2]}")
                     target.ledger.plan(visitor.resource.name, own_marker, owner)
             keys = {"CONTRACT_API_KEY": options.api_key, "CONTRACT_SECOND_API_KEY": options.second_api_key or ""}
-            status, requests = run_script(attempt.text, keys | {"MARK": mark, "CURL_OPTIONS": curl})
+            status, requests = run_script(attempt.text, keys | {"MARK": run_marker, "CURL_OPTIONS": curl})
             target.count_elsewhere(requests)
-            self._tried[result.id] = status
+            self._script_statuses[result.id] = status
             if status == BROKEN:
                 break
             self._shortest.pop(rule.id, None)
@@ -531,7 +531,7 @@ class Run:
             interrupted=not is_complete,
             public_base_url=options.public_base_url,
             shortest=self._shortest,
-            tried=self._tried,
+            script_statuses=self._script_statuses,
             masking=masking,
         )
 

@@ -100,7 +100,7 @@ class Outcome:
         notes: what every client runs into though no rule forbids it.
         stale: what is wrong with the waivers.
         public_base_url: what page links had to begin with, if not the base URL.
-        tried: by the id of a result, the exit status of its script when the run tried it.
+        script_statuses: by the id of a result, the exit status of its script when the run tried it.
         shortest: by the id of a rule, the first resource for which its finding was tried again, and what that took.
     """
 
@@ -124,7 +124,7 @@ class Outcome:
     stale: tuple[str, ...] = ()
     interrupted: bool = False
     public_base_url: str | None = None
-    tried: Mapping[str, int] = field(default_factory=dict)
+    script_statuses: Mapping[str, int] = field(default_factory=dict)
     shortest: Mapping[str, tuple[str, ShortestSteps]] = field(default_factory=dict)
     masking: Masking = field(default_factory=lambda: Masking.of({}, []))
 

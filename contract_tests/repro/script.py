@@ -55,14 +55,14 @@ def script(  # noqa: PLR0913, PLR0917 - what was found, where, and how to show i
     exchanges: Sequence[Exchange],
     shortest: ShortestSteps | None = None,
     public_base_url: str | None = None,
-    tried: int | None = None,
+    script_status: int | None = None,
 ) -> Script:
     """The script for a finding about a resource, whose requests went to a base URL.
 
     Args:
         shortest: the fewest requests that show it, if they are known.
         public_base_url: what page links must begin with, if not the base URL.
-        tried: its exit status when the run tried it; None if it did not.
+        script_status: its exit status when the run tried it; None if it did not.
     """
     exchange_shown = shortest.finding.exchange if shortest else finding.exchange
     steps = shortest.exchanges if shortest else steps_to(rule, resource, finding, exchanges)
@@ -72,7 +72,7 @@ def script(  # noqa: PLR0913, PLR0917 - what was found, where, and how to show i
     )
     values |= {"statement": rule.statement, "expected": finding.expected, "received": finding.received}
     values |= {"record_path": resource.record_path, "list_path": resource.list_path}
-    values["tried"] = NOT_TRIED if tried is None else SHOWED_IT if tried == BROKEN else SHOWED_NOTHING
+    values["tried"] = NOT_TRIED if script_status is None else SHOWED_IT if script_status == BROKEN else SHOWED_NOTHING
     values["trace"] = finding.exchange.trace or "none"
     for name, value in values.items():
         head = head.replace(f"@{name}@", " ".join(value.split()))
@@ -86,10 +86,14 @@ def script(  # noqa: PLR0913, PLR0917 - what was found, where, and how to show i
     lines += parallel_lines(finding, ids, resource)
     texts = " ".join(quote(" ".join(text.split())) for text in (finding.expected, finding.received))
     lines.append(f"printf '\\n--- expected: %s\\n--- received: %s, in the run\\n' {texts}")
-    if finding.exchanges or tried not in (None, BROKEN):
+    if finding.exchanges or script_status not in (None, BROKEN):
         lines += [NO_VERDICT if finding.exchanges else f"echo 'no verdict: {SHOWED_NOTHING}'; exit 125"]
     else:
-        lines += [VERDICT, plan_of(rule, resource, steps, exchange_shown.number, public_base_url, tried), "PLAN"]
+        lines += [
+            VERDICT,
+            plan_of(rule, resource, steps, exchange_shown.number, public_base_url, script_status),
+            "PLAN",
+        ]
     return Script(head + "\n".join(lines) + "\n", base_url, tuple(steps))
 
 
@@ -99,17 +103,17 @@ def scripts(contract: Contract, outcome: Outcome) -> dict[str, str]:
     return {file_of(result.rule.id): script_of(contract, outcome, result).text for result in repeatable}
 
 
-def script_of(contract: Contract, outcome: Outcome, result: Result, tried: int | None = None) -> Script:
+def script_of(contract: Contract, outcome: Outcome, result: Result, script_status: int | None = None) -> Script:
     """The script for a result.
 
     Args:
-        tried: its exit status when it was tried; as the run has noted it, if None.
+        script_status: its exit status when it was tried; as the run has noted it, if None.
     """
     resource, (shrunk_resource, shortest) = result.resource, outcome.shortest.get(result.rule.id, ("", None))
     subject = (outcome.base_url, result.rule, contract.resources[resource], result.findings[0], outcome.exchanges)
     shortest = shortest if shrunk_resource == resource else None
-    tried = outcome.tried.get(result.id) if tried is None else tried
-    return script(*subject, shortest, outcome.public_base_url, tried)
+    script_status = outcome.script_statuses.get(result.id) if script_status is None else script_status
+    return script(*subject, shortest, outcome.public_base_url, script_status)
 
 
 def file_of(rule: str) -> str:

@@ -27,13 +27,13 @@ def plan_of(  # noqa: PLR0913, PLR0917 - what a script repeats, and what is know
     exchanges: Sequence[Exchange],
     at: int,
     public_base_url: str | None,
-    tried: int | None,
+    script_status: int | None,
 ) -> str:
     """What a script repeats, as one line of JSON; files are left out.
 
     Args:
         at: the number of the exchange that shows the failure.
-        tried: its exit status when it was tried; None if it was not.
+        script_status: its exit status when it was tried; None if it was not.
     """
     plan = {
         "rule": rule.id,
@@ -41,7 +41,7 @@ def plan_of(  # noqa: PLR0913, PLR0917 - what a script repeats, and what is know
         "it": next((number for number, exchange in enumerate(exchanges, 1) if exchange.number == at), 0),
         "steps": [_as_json(exchange) for exchange in exchanges],
         "public_base_url": public_base_url,
-        "tried": tried is not None,
+        "tried": script_status is not None,
     }
     return json.dumps(plan)
 

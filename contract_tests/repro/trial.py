@@ -45,5 +45,7 @@ def curl_options(connection: Connection, base_url: str) -> str | None:
     words = [word for name, file in options.items() if file for word in (name, str(file))]
     words += ["-k"] if connection.insecure else []
     words += ["--noproxy", str(urlsplit(base_url).hostname)] if is_loopback(base_url) else []
-    is_plain = not connection.headers and not any(set(" *?[") & set(str(file)) for file in options.values() if file)
-    return " ".join(words) if is_plain else None
+    has_plain_words = not connection.headers and not any(
+        set(" *?[") & set(str(file)) for file in options.values() if file
+    )
+    return " ".join(words) if has_plain_words else None

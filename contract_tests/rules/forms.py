@@ -163,12 +163,14 @@ def update_takes_what_create_takes(evidence: Evidence) -> Observations:
         update = updates.get(lengths)
         if update is None or create.failed or update.failed:
             continue
-        refused, taken = (update, create) if create.is_accepted else (create, update)
-        received = f"{refused.status_text} to the {refused.request.operation}, {taken.status_text} to the other"
-        is_contrary = taken.is_accepted and refused.status in {*REJECTED, HTTPStatus.REQUEST_ENTITY_TOO_LARGE}
+        refusal, success = (update, create) if create.is_accepted else (create, update)
+        received = f"{refusal.status_text} to the {refusal.request.operation}, {success.status_text} to the other"
+        is_contrary = success.is_accepted and refusal.status in {*REJECTED, HTTPStatus.REQUEST_ENTITY_TOO_LARGE}
         is_compared = True
-        later = max(create, update, key=lambda exchange: exchange.number)
-        yield decide(later, not is_contrary, "the same fields and lengths taken, or refused, by both", received)
+        later_exchange = max(create, update, key=lambda exchange: exchange.number)
+        yield decide(
+            later_exchange, not is_contrary, "the same fields and lengths taken, or refused, by both", received
+        )
     if not is_compared:
         yield NotApplicable("no create had the same fields, of the same lengths, as an update")
 
@@ -342,12 +344,12 @@ def toggle_sets_state(evidence: Evidence, sent_value: str, expected: bool) -> Ob
                 yield expect_field(change.read, change.record, "is_enabled", expected)
 
 
-def _are_fields_to_blame(evidence: Evidence, change: Change, alike: Sequence[Change]) -> bool:
+def _are_fields_to_blame(evidence: Evidence, change: Change, alike_changes: Sequence[Change]) -> bool:
     """Whether an update is refused for its other fields: some alike are accepted, and none with these other fields."""
     accepted_changes = [other for other in evidence.changes if other.exchange.is_accepted]
     names = change.form.keys() - {"is_enabled"}
     are_accepted = any(other.form.keys() - {"is_enabled"} == names for other in accepted_changes)
-    return any(other.exchange.is_accepted for other in alike) and not are_accepted
+    return any(other.exchange.is_accepted for other in alike_changes) and not are_accepted
 
 
 @rule("forms.is-enabled-is-optional-on-update", needs=NEEDS_UPDATES)

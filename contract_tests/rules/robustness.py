@@ -87,10 +87,10 @@ def simultaneous_reads_agree(evidence: Evidence) -> Observations:
     for exchange in moment.exchanges:
         is_own_list = (exchange.request.identity, exchange.request.operation) == (OWN_KEY, "list")
         for row in exchange.rows if is_own_list else ():
-            settled = before.get(id_of(row), {})
-            for name in settled if after.get(id_of(row)) == settled else ():
+            settled_row = before.get(id_of(row), {})
+            for name in settled_row if after.get(id_of(row)) == settled_row else ():
                 is_own, reason = evidence.is_run_record(row), "as before and after requests at one moment"
-                yield shown_once(expect_field(exchange, row, name, settled[name], reason=reason, verbatim=is_own))
+                yield shown_once(expect_field(exchange, row, name, settled_row[name], reason=reason, verbatim=is_own))
 
 
 def _what_is_odd(evidence: Evidence, exchange: Exchange) -> str:

@@ -99,7 +99,7 @@ def urlencoded(body: bytes, charset: str = "") -> dict[str, Part]:
             f"urlencoded, it may have {MAX_URLENCODED_BYTES:,} bytes; send it as multipart/form-data"
         )
     declared = URLENCODED_CHARSET_FIELD.search(body)
-    charset = _known(charset or (declared[1].decode() if declared else UTF_8))
+    charset = _checked_charset(charset or (declared[1].decode() if declared else UTF_8))
     text = body.decode(charset, "replace")
     try:
         pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_PARTS, encoding=charset)
@@ -117,7 +117,7 @@ def _last(parts: Iterable[Part]) -> dict[str, Part]:
     return parts_by_name
 
 
-def _known(charset: str) -> str:
+def _checked_charset(charset: str) -> str:
     """A charset that browsers know (WHATWG, Encoding).
 
     Raises:
@@ -232,7 +232,7 @@ def _part(head: PartHead, content: bytes) -> Iterator[Part]:
     elif len(content) > MAX_TEXT_BYTES:
         raise MalformedFormError(f'the text "{head.name[:40]}" is longer than {MAX_TEXT_BYTES:,} bytes')
     else:
-        charset = UTF_8 if head.charset == UTF_8 else _known(head.charset)
+        charset = UTF_8 if head.charset == UTF_8 else _checked_charset(head.charset)
         yield Part(head.name, content.decode(charset, "replace"))
 
 

@@ -72,7 +72,7 @@ def test_a_run_tries_its_scripts_and_counts_what_they_send(defect: str, rule: st
     with MockServer(defects=(defect,), journal=5000) as server:
         found = judged(server, rule, try_scripts=True)
         entries = server.running.journal.find()
-    assert found.tried == {f"{rule}[splash-pages]": status}
+    assert found.script_statuses == {f"{rule}[splash-pages]": status}
     assert found.left == ()
     assert found.requests == len(entries)
     assert ("It showed the failure" in text_of(found)) == (status == BROKEN)
