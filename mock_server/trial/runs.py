@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from tempfile import TemporaryFile
+from threading import Thread
 from typing import Any
 
 import click
@@ -24,6 +24,7 @@ from mock_server.trial.variations import Variation
 URLS, KEY = ("MOCK_URL", "MOCK", "API_BASE_URL"), "API_KEY"
 ENDLESS = "did not end"
 MAX_ENTRIES, MAX_OUTPUT = 10_000, 2000  # requests, and characters at the end of the output
+PIECE = 65_536  # bytes that are read at a time
 SECONDS_TO_END, SECONDS_BETWEEN_LOOKS = 3.0, 0.02
 MIN_SECONDS, TIMES_AS_LONG = 60.0, 5.0  # that a run may take, beside the first one
 
@@ -120,29 +121,30 @@ class Command:
         Raises:
             SettingsError: if it cannot be started.
         """
-        with TemporaryFile() as output:
-            try:
-                process = subprocess.Popen(  # noqa: S603 - what the user asks for
-                    self._words,
-                    env={**os.environ, **self._environment(server)},
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,  # Ctrl-C is for this program, which then ends the command
-                )
-            except OSError as error:
-                raise SettingsError(f'"{self._words[0]}" cannot be run: {error.strerror}; give a command') from error
-            self._live[process.pid] = process
-            try:
-                status = process.wait(limit)
-                failure = f"exit status {status}" if status else ""
-            except subprocess.TimeoutExpired:
-                failure = f"{ENDLESS} within {limit:.0f} s"
-            finally:
-                self._end(process)
-            size = output.tell()
-            output.seek(max(0, size - MAX_OUTPUT))
-            return failure, output.read().decode("utf-8", "replace")
+        try:
+            process = subprocess.Popen(  # noqa: S603 - what the user asks for
+                self._words,
+                env={**os.environ, **self._environment(server)},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C is for this program, which then ends the command
+            )
+        except OSError as error:
+            raise SettingsError(f'"{self._words[0]}" cannot be run: {error.strerror}; give a command') from error
+        self._live[process.pid] = process
+        output = bytearray()
+        reading = Thread(target=_keep_end, args=(process.stdout, output), daemon=True)
+        reading.start()
+        try:
+            status = process.wait(limit)
+            failure = f"exit status {status}" if status else ""
+        except subprocess.TimeoutExpired:
+            failure = f"{ENDLESS} within {limit:.0f} s"
+        finally:
+            self._end(process)
+        reading.join(SECONDS_TO_END)  # what left its process group may still hold the pipe
+        return failure, bytes(output).decode("utf-8", "replace")
 
     def stop(self) -> None:
         for process in list(self._live.values()):
@@ -168,6 +170,14 @@ class Command:
                 os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         self._live.pop(process.pid, None)
+
+
+def _keep_end(stream: Any, output: bytearray) -> None:
+    """Read a stream, and keep the end of it alone, however much it is."""
+    with stream:
+        while piece := stream.read1(PIECE):
+            output += piece
+            del output[:-MAX_OUTPUT]
 
 
 class Person:

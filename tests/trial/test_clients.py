@@ -14,6 +14,8 @@ import pytest
 from shell import MOCK_SERVER, NODE, ROOT, ended, installed
 
 from mock_server import MockServer
+from mock_server.trial.runs import MAX_OUTPUT, Command
+from mock_server.trial.variations import Variation
 
 CLIENTS, GENERATORS, REACT = ROOT / "tests" / "clients", ROOT / "tests" / "generators", ROOT / "examples" / "react"
 CHOICES = (
@@ -110,3 +112,19 @@ def test_a_careful_client_that_was_generated_survives(server: MockServer, tmp_pa
     ended(tools / "tsc", *STRICT, "generated.ts", cwd=tmp_path)
     ended(tools / "esbuild", "generated.ts", *BUNDLE, "--outfile=generated.mjs", cwd=tmp_path)
     assert named(verdict(tmp_path / "report", "node", tmp_path / "generated.mjs")) == set()
+
+
+def test_only_the_end_of_what_a_command_prints_is_kept() -> None:
+    script = "for i in range(300_000): print('x' * 99)\nprint('the end')"
+    with MockServer() as server:
+        failure, output = Command([sys.executable, "-c", script], {})(server, Variation(), 60)
+    assert failure == ""
+    assert output.endswith("the end\n")
+    assert len(output) <= MAX_OUTPUT
+
+
+def test_a_command_that_prints_without_end_is_ended_at_its_limit() -> None:
+    with MockServer() as server:
+        failure, output = Command(["yes"], {})(server, Variation(), 1)
+    assert failure == "did not end within 1 s"
+    assert output == "y\n" * (MAX_OUTPUT // 2)
