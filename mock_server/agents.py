@@ -19,6 +19,7 @@ from mock_server import output
 from mock_server.control.instance import switch_values
 from mock_server.errors import Refusal, SettingsError
 from mock_server.server import MockServer
+from mock_server.store.protocols import Account
 from mock_server.trial.client_test import FAILED
 from mock_server.trial.report import RESULTS
 
@@ -27,7 +28,7 @@ USAGE = (
     " base_url with one of its keys, and look at the remarks in `journal`, which name each mistake of the client."
     " `force` makes an error happen; `try` finds out what a client relies on that other servers may do otherwise."
 )
-MAX_ENTRIES_SHOWN = 20  # requests of the journal
+MAX_ENTRIES_SHOWN, MAX_SANDBOXES = 20, 10  # requests of the journal, and accounts
 Choices = Annotated[
     dict[str, str] | None, Field(description='values of open points, such as {"create-status": "200"}; `state` lists')
 ]
@@ -45,6 +46,12 @@ def serve(options: SimpleNamespace, settings: Mapping[str, Any]) -> None:
     session = Session(options, settings)
     names = ("start", "stop", "state", "reset", "force", "journal", "choose", "try_")
     Tools("mock-server", USAGE, [getattr(session, name) for name in names], (SettingsError, Refusal)).serve(session.end)
+
+
+def _totals(key: str, account: Account) -> dict[str, Any]:
+    """An account's key and name, and how many records it has of each resource."""
+    totals = {name: collection.total for name, collection in account.collections.items()}
+    return {"key": key, "name": account.name, **totals}
 
 
 class Session:
@@ -108,18 +115,13 @@ class Session:
             return cut("\n".join(lines) or f'no name or text holds "{matching}"', "\n... cut; give `matching`")
         mock, running = self._running, self._running.running
         by_key = running.mock.accounts
-        accounts = {key: account for key in by_key.keys if (account := by_key.get(key))} | dict(by_key.sandboxes)
+        accounts = {key: account for key in by_key.keys if (account := by_key.get(key))}
+        sandboxes = list(by_key.sandboxes.items())  # whose keys any page may choose
         return answer(
             base_url=mock.base_url,
             console=f"{mock.origin}/",
-            accounts=[
-                {
-                    "key": key,
-                    "name": account.name,
-                    **{name: collection.total for name, collection in account.collections.items()},
-                }
-                for key, account in accounts.items()
-            ],
+            accounts=[_totals(key, account) for key, account in accounts.items()],
+            sandboxes={"number": len(sandboxes), QUOTED: [_totals(*sandbox) for sandbox in sandboxes[-MAX_SANDBOXES:]]},
             more_keys="sandbox-ANYTHING is a private copy of the first account",
             switches={name: value for name, value in switch_values(running.settings).items() if value},
             forced=[

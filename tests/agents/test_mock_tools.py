@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -48,7 +49,9 @@ async def test_a_mock_from_start_to_stop() -> None:
         switched = await result(client, "choose", conditions={"latency": 0.01}, defects=["total-is-one-more"])
         assert set(switched["switches"]) == {"open", "conditions", "defects", "fixture"}
         own = await result(client, "reset", account="sandbox-7", records={"domains": [{"host": "a.example.com"}]})
-        assert own["accounts"][-1]["domains"] == 1
+        assert own["sandboxes"]["number"] == 1
+        assert own["sandboxes"][QUOTED][0]["domains"] == 1
+        assert "sandbox-7" not in json.dumps(own["accounts"])
         assert set((await result(client, "reset"))["switches"]) == {"open", "fixture"}
         assert (await result(client, "stop"))["remarks"][QUOTED]
         assert "no mock runs" in await complaint(client, "stop")
