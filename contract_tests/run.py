@@ -25,9 +25,9 @@ from contract_tests.observation import DECISIONS, NEEDS_ALL, NEEDS_CONTROL, Chap
 from contract_tests.open_points import remarks
 from contract_tests.overlap.survey import overlap
 from contract_tests.repro.replayed import marks_of
-from contract_tests.repro.script import script
+from contract_tests.repro.script import script, shows_key
 from contract_tests.repro.shrinking import Shrinking
-from contract_tests.repro.trial import BROKEN, REQUESTS_OF_A_STEP, curl_options, run_script
+from contract_tests.repro.trial import BROKEN, MAX_SECONDS, REQUESTS_OF_A_STEP, UNCLEAR, curl_options, run_script
 from contract_tests.survey.cleanup import remove_all
 from contract_tests.survey.same_ids import write_to_same_ids
 from contract_tests.survey.visit import CLEANING_UP, ExtraSteps, Step, visit
@@ -278,6 +278,7 @@ class Run:
         self._next_look = time.monotonic() + SECONDS_BETWEEN
         self._shortest: dict[str, tuple[str, ShortestSteps]] = {}
         self._script_statuses: dict[str, int] = {}
+        self._script_count = 0
         self._lag = Lag(options.limits.lag / Limits.lag)
         pairs = selected(contract, options)
         by_resource = {name: [rule for rule, resource in pairs if resource.name == name] for name in contract.resources}
@@ -391,9 +392,10 @@ class Run:
         """Run the scripts of what was found, those of fewest requests first, and keep those that show it."""
         target, limits, connection = self.target, self._options.limits, self._options.connection
         curl = curl_options(connection, self._options.base_url)
-        is_left_out = limits.read_only or limits.interval or curl is None or which("curl") is None
-        if not self._options.try_scripts or is_left_out or target.interrupted():
-            return
+        is_slow = limits.interval or target.availability.interval
+        is_left_out = limits.read_only or is_slow or curl is None or which("curl") is None
+        if not self._options.try_scripts or is_left_out or target.interrupted() or target.ledger.left:
+            return  # also if something could not be removed: then nothing more is made
         results = [result for visits in self.visits for result in visits.results]
         violated = [result for result in first_violated(results) if result.rule.decided_by != "round"]
         if not is_loopback(self._options.base_url):  # one for each cause
@@ -402,12 +404,13 @@ class Run:
         self._chapter = "trying scripts"
         for resource in dict.fromkeys(result.resource for result in violated):
             visitor = Visitor(target, self._contract.resources[resource], lag=self._lag)
-            for result in violated:
-                is_repeatable = result.findings[0].is_repeatable and result.resource == resource
-                if is_repeatable and not target.stop_reason and not target.interrupted():
-                    self._try_script(result, visitor, str(curl))
-            with target.cleaning_up(), suppress(BudgetSpentError):
-                remove_all(visitor)
+            try:
+                for result in violated:
+                    if result.findings[0].is_repeatable and result.resource == resource and not target.interrupted():
+                        self._try_script(result, visitor, str(curl))
+            finally:
+                with target.cleaning_up(), suppress(BudgetSpentError):
+                    remove_all(visitor)
 
     def _try_script(self, result: Result, visitor: Visitor, curl: str) -> None:
         """Run the script of a finding: of the fewest requests if they are known, else of all that may lead to it."""
@@ -416,21 +419,28 @@ class Run:
         resource, shortest = self._shortest.get(rule.id, ("", None))
         for steps in [shortest, None] if shortest and resource == result.resource else [None]:
             subject = (options.base_url, rule, visitor.resource, result.findings[0], exchanges)
-            attempt = script(*subject, steps, options.public_base_url)
-            if target.request_count + REQUESTS_OF_A_STEP * len(attempt.exchanges) > options.limits.requests:
+            attempt = script(*subject, steps, options.public_base_url, BROKEN)
+            may_send = target.may_send(REQUESTS_OF_A_STEP * len(attempt.exchanges))
+            if not may_send or target.ledger.left or any(map(shows_key, attempt.exchanges)):
                 return
-            run_marker = visitor.marker_of(int(time.time()) + len(self._script_statuses))
+            self._script_count += 1
+            run_marker = visitor.marker_of(int(self._started) + self._script_count)
             for step in attempt.exchanges:
                 owner = OTHER if step.request.identity == OTHER else OWN_KEY
-                for marker in marks_of(step) if step.request.operation == "create" else ():
+                for marker in marks_of(step):  # a record that was renamed shows the mark of its update
                     visitor.evidence.markers.add(own_marker := f"{run_marker}-{marker.rpartition('-')[2]}")
                     target.ledger.plan(visitor.resource.name, own_marker, owner)
             keys = {"CONTRACT_API_KEY": options.api_key, "CONTRACT_SECOND_API_KEY": options.second_api_key or ""}
-            status, requests = run_script(attempt.text, keys | {"MARK": run_marker, "CURL_OPTIONS": curl})
+            variables = keys | {"MARK": run_marker, "CURL_OPTIONS": curl}
+            status, requests = run_script(attempt.text, variables, min(MAX_SECONDS, target.seconds_left))
             target.count_elsewhere(requests)
+            with target.cleaning_up(), suppress(BudgetSpentError):
+                remove_all(visitor)
+            if status == UNCLEAR:  # nothing is known of it, as of one that was not tried
+                return
             self._script_statuses[result.id] = status
             if status == BROKEN:
-                break
+                return
             self._shortest.pop(rule.id, None)
 
     def _first_plan(self, visits: Visits) -> tuple[Chapters, list[ExtraSteps]]:

@@ -163,6 +163,12 @@ def _hidden(arguments: str) -> str:
     return re.sub(r'-H ("Authorization: .*")$', r'-H @"$(hide \1)"', arguments)
 
 
+def shows_key(exchange: Exchange) -> bool:
+    """Whether curl gets a key among its arguments, which everybody on the machine sees."""
+    arguments = IDENTITIES[exchange.request.identity].curl if exchange.request.identity in IDENTITIES else ""
+    return "API_KEY" in arguments and not arguments.startswith('-H "Authorization: ')
+
+
 def _path(request: Request, ids: dict[int, str]) -> str:
     """The path and query of a request, with the id of the script's own record, between double quotes of a shell."""
     if request.identifier not in ids:

@@ -262,11 +262,19 @@ def other_account(evidence: Evidence, operation: str, judge: JudgeOfAttempts) ->
         yield NotApplicable("no second key", SEPARATION)
     elif reads and not attempts:
         yield NotApplicable("the other account may have a record of its own under the id that was tried", SEPARATION)
-    elif operation == "create" and attempts and all(attempt.exchange.is_refusal for attempt in attempts):
-        reason = f"with the second key, a create is answered with {attempts[0].exchange.status_text}"
-        yield NotApplicable(reason, "creates in the second account")
     else:
-        yield from judge(attempts, evidence)
+        observations = list(judge(attempts, evidence))
+        is_violated = any(isinstance(observation, Violation) for observation in observations)
+        if (
+            operation == "create"
+            and attempts
+            and all(each.exchange.is_refusal for each in attempts)
+            and not is_violated
+        ):
+            reason = f"with the second key, a create is answered with {attempts[0].exchange.status_text}"
+            yield NotApplicable(reason, "creates in the second account")
+        else:
+            yield from observations
 
 
 def _attempts_at(evidence: Evidence, operation: str) -> Attempts:

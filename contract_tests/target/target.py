@@ -277,6 +277,13 @@ class Target:
             self._note_without_own_record(exchange)
         return exchange
 
+    def may_send(self, requests: int) -> bool:
+        """Whether the budget and the time allow so many further requests."""
+        with suppress(BudgetSpentError):
+            self._go_on(requests)
+            return True
+        return False
+
     def count_elsewhere(self, requests: int) -> None:
         """Count requests that were sent by somebody else on behalf of the run."""
         with self._lock:
@@ -657,6 +664,11 @@ class Target:
     def _counted_requests(self) -> int:
         """The requests that count towards the budget: all but those for which the server had no time."""
         return self.request_count - self.availability.limit_count
+
+    @property
+    def seconds_left(self) -> float:
+        """The seconds until the run must end."""
+        return self._seconds_left()
 
     def _seconds_left(self) -> float:
         return (self.limits.seconds or math.inf) - (time.monotonic() - self._started)

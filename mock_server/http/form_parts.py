@@ -3,6 +3,7 @@
 import quopri
 import re
 from base64 import b64decode
+from codecs import lookup
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -100,6 +101,8 @@ def urlencoded(body: bytes, charset: str = "") -> dict[str, Part]:
         )
     declared = URLENCODED_CHARSET_FIELD.search(body)
     charset = _checked_charset(charset or (declared[1].decode() if declared else UTF_8))
+    if charset.startswith("utf-16"):
+        raise MalformedFormError("an urlencoded form is written in ASCII; send UTF-8")
     text = body.decode(charset, "replace")
     try:
         pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_PARTS, encoding=charset)
@@ -123,9 +126,13 @@ def _checked_charset(charset: str) -> str:
     Raises:
         MalformedFormError: if it is none.
     """
-    if not CHARSETS.fullmatch(charset):
-        raise MalformedFormError(f'the charset "{charset[:40]}" is unknown; send UTF-8')
-    return charset
+    name = charset.lower().replace("windows-874", "cp874")  # as Python calls it
+    try:
+        if CHARSETS.fullmatch(name):
+            return lookup(name).name
+    except LookupError:
+        pass
+    raise MalformedFormError(f'the charset "{charset[:40]}" is unknown; send UTF-8')
 
 
 def _parse_strictly(body: bytes, boundary: str, charset: str) -> Iterator[Part]:

@@ -261,7 +261,7 @@ BODIES = {
         form(NAME + part(b"name=\"logo\"; filename*=unicode_escape''%5cud800") + END), 201
     ),
     "an integer of 10^6 digits": answered(form(NAME + part(b'name="link_unlock_seconds"', b"9" * LONG) + END), 400),
-    "a compression bomb": answered(form(BOMB, b"Content-Encoding: gzip"), 400),
+    "a compression bomb": answered(form(BOMB, b"Content-Encoding: gzip"), 415),
 }
 
 CONTROL = {

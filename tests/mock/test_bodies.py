@@ -59,6 +59,11 @@ GOOD: dict[str, tuple[str, bytes, dict[str, Any]]] = {
         part('name="name"', "Café Müller".encode("latin-1"), "Content-Type: text/plain; charset=ISO-8859-1") + END,
         {"name": "Café Müller"},
     ),
+    "a text in Thai": (
+        MULTIPART,
+        part('name="name"', "ไทย".encode("cp874"), "Content-Type: text/plain; charset=windows-874") + END,
+        {"name": "ไทย"},
+    ),
     "a charset for the form": (
         MULTIPART,
         part('name="_charset_"', b"windows-1252") + part('name="name"', "5 €".encode("cp1252")) + END,
@@ -151,6 +156,14 @@ BAD: dict[str, tuple[str, bytes, int, str | None, str | None]] = {
         None,
         None,
     ),
+    "a charset that Python lacks": (
+        MULTIPART,
+        part('name="name"', b"a", "Content-Type: text/plain; charset=iso-8859-12") + END,
+        400,
+        None,
+        None,
+    ),
+    "urlencoded in UTF-16": (f"{URLENCODED}; charset=utf-16", b"name=abc", 400, None, None),
     "no base64": (MULTIPART, part('name="name"', b"Q2*=", "Content-Transfer-Encoding: base64") + END, 400, None, None),
     "no coding": (MULTIPART, part('name="name"', b"a", "Content-Transfer-Encoding: x-odd") + END, 400, None, None),
     "cut off in a value": (MULTIPART, NAME[:-4], 400, None, None),

@@ -29,19 +29,22 @@ step() {  # prints an answer, and keeps it under a title that no answer can hold
 mine() {  # whether a record shows the mark, or has shown it and was renamed here; none has an empty id
   [ "$1" ] || return 1
   case " $own " in *" $1 "*) return 0 ;; esac
-  { api "$base/api/splash-pages/$1" | grep -qi "$mark" ||
-    api "$base/api/splash-pages/?results_per_page=1000" | tr '{' '\n' | grep -E "\"id\": ?$1[,}]" | grep -qi "$mark"; } &&
-    own="$own $1"
+  api -o "$dir/looked-at" "$base/api/splash-pages/$1" && grep -qi "$mark" "$dir/looked-at" &&
+    [ "$(tr ',{' '\n\n' <"$dir/looked-at" | grep -c '"id" *:')" = 1 ] && own="$own $1"  # else it may be another's
 }
 absent() {  # whether a read was answered, and shows no record
   [ "$1" ] || return 1
   status=$(api -o "$dir/gone" -w '%{http_code}' "$base/api/splash-pages/$1") || return 1
-  case $status in 5*) return 1 ;; esac
+  case $status in 404 | 410 | 2??) ;; *) return 1 ;; esac
   ! grep -q '"id"' "$dir/gone"
 }
 forget() { own=$(printf ' %s ' "$own" | sed "s/ $1 / /"); }
 skipped() { printf '\n--- step %s is skipped: its record does not show the mark of this script\n' "$1"; }
-id_in() { grep -o '"id"[^0-9]*[0-9]*' "$1" | head -n 1 | grep -o '[0-9]*$'; }
+id_in() {  # the id in the data of an answer, not in what is nested there
+  sed -n '/^HTTP/,$p' "$1" | sed '1,/^\r*$/d' | tr '\r\n' '  ' |
+    sed 's/^.*"data"[^{]*{//; s/{[^{}]*}//g; s/{[^{}]*}//g; s/{[^{}]*}//g' |
+    grep -o '"id" *: *[0-9]*' | head -n 1 | grep -o '[0-9]*$'
+}
 create() { step "$@" | tee "$dir/answer"; id=$(id_in "$dir/answer"); }
 remove() {
   mine "$1" && { forget "$1"; api -o "$dir/gone" -X DELETE "$base/api/splash-pages/$1"; }
