@@ -41,7 +41,7 @@ absent() {  # whether a read was answered, and shows no record
 forget() { own=$(printf ' %s ' "$own" | sed "s/ $1 / /"); }
 skipped() { printf '\n--- step %s is skipped: its record does not show the mark of this script\n' "$1"; }
 id_in() {  # the id in the data of an answer, not in what is nested there
-  sed -n '/^HTTP/,$p' "$1" | sed '1,/^\r*$/d' | tr '\r\n' '  ' |
+  if grep -q '^HTTP/' "$1"; then sed -n '/^HTTP/,$p' "$1" | sed '1,/^\r*$/d'; else cat "$1"; fi | tr '\r\n' '  ' |
     sed 's/^.*"data"[^{]*{//; s/{[^{}]*}//g; s/{[^{}]*}//g; s/{[^{}]*}//g' |
     grep -o '"id" *: *[0-9]*' | head -n 1 | grep -o '[0-9]*$'
 }
