@@ -20,6 +20,7 @@ from click import FloatRange, IntRange
 from contract_tests.errors import BROKEN, INTERRUPTED, StoppedError, UsageError
 from contract_tests.output import complain, without_workflow_commands
 from link_management_contract import Contract, shipped_contract
+from link_management_contract.texts import shown_url
 
 GC_THRESHOLDS = (50_000, 20, 100)  # a run keeps nearly all that it sees: looking for garbage more often finds none
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -39,9 +40,8 @@ def base_url(text: str) -> str:
     except ValueError:
         fits = False
     if not fits:
-        masked_text = re.sub(r"(?<=//)[^/?#]*@", "…@", text)  # there may be a password before it
         raise click.BadParameter(
-            f'invalid base URL "{masked_text}": expected something like https://links.example.com/prefix'
+            f'invalid base URL "{shown_url(text)}": expected something like https://links.example.com/prefix'
         )
     return text.rstrip("/")
 

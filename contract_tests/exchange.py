@@ -23,6 +23,7 @@ METHODS = {"list": "GET", "read": "GET", "create": "POST", "update": "POST", "de
 OPERATIONS = tuple(METHODS)
 WRITES = tuple(operation for operation, method in METHODS.items() if method != "GET")
 REJECTED = {400, 404, 405, 415, 422, 501}  # statuses that say that the request itself is wrong
+FORM_REJECTED = REJECTED | {413}  # statuses that say that a form is wrong, or too long
 GATEWAYS = (502, 503, 504)  # what answers them may be in front of the server
 OWN_KEY = "the account's key"
 OTHER = "another account's key"

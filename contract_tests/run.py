@@ -392,8 +392,7 @@ class Run:
         """Run the scripts of what was found, those of fewest requests first, and keep those that show it."""
         target, limits, connection = self.target, self._options.limits, self._options.connection
         curl = curl_options(connection, self._options.base_url)
-        is_slow = limits.interval or target.availability.interval
-        is_left_out = limits.read_only or is_slow or curl is None or which("curl") is None
+        is_left_out = limits.read_only or target.is_rate_limited or curl is None or which("curl") is None
         if not self._options.try_scripts or is_left_out or target.interrupted() or target.ledger.left:
             return  # also if something could not be removed: then nothing more is made
         results = [result for visits in self.visits for result in visits.results]
@@ -404,13 +403,9 @@ class Run:
         self._chapter = "trying scripts"
         for resource in dict.fromkeys(result.resource for result in violated):
             visitor = Visitor(target, self._contract.resources[resource], lag=self._lag)
-            try:
-                for result in violated:
-                    if result.findings[0].is_repeatable and result.resource == resource and not target.interrupted():
-                        self._try_script(result, visitor, str(curl))
-            finally:
-                with target.cleaning_up(), suppress(BudgetSpentError):
-                    remove_all(visitor)
+            for result in violated:
+                if result.findings[0].is_repeatable and result.resource == resource and not target.interrupted():
+                    self._try_script(result, visitor, str(curl))
 
     def _try_script(self, result: Result, visitor: Visitor, curl: str) -> None:
         """Run the script of a finding: of the fewest requests if they are known, else of all that may lead to it."""
@@ -432,10 +427,12 @@ class Run:
                     target.ledger.plan(visitor.resource.name, own_marker, owner)
             keys = {"CONTRACT_API_KEY": options.api_key, "CONTRACT_SECOND_API_KEY": options.second_api_key or ""}
             variables = keys | {"MARK": run_marker, "CURL_OPTIONS": curl}
-            status, requests = run_script(attempt.text, variables, min(MAX_SECONDS, target.seconds_left))
-            target.count_elsewhere(requests)
-            with target.cleaning_up(), suppress(BudgetSpentError):
-                remove_all(visitor)
+            try:
+                status, requests = run_script(attempt.text, variables, min(MAX_SECONDS, target.seconds_left))
+                target.count_elsewhere(requests)
+            finally:
+                with target.cleaning_up(), suppress(BudgetSpentError):
+                    remove_all(visitor)
             if status == UNCLEAR:  # nothing is known of it, as of one that was not tried
                 return
             self._script_statuses[result.id] = status

@@ -1,6 +1,8 @@
 """The few texts that both programs print."""
 
 import re
+from contextlib import suppress
+from ipaddress import ip_address
 
 from link_management_contract import shipped
 
@@ -23,6 +25,22 @@ def escape_pattern(secret: str, encoding: str = "utf-8") -> str:
 def _character_pattern(character: str, encoding: str) -> str:
     in_url = "".join(f"%{byte:02x}" for byte in character.encode(encoding))
     return rf"(?:\\?{re.escape(character)}|(?i:{in_url}|\\u{ord(character):04x}))"
+
+
+def shown_url(url: str) -> str:
+    """A URL without its user, password and query, so a message can show it."""
+    scheme, separator, remainder = url.partition("://")
+    if not separator:  # perhaps a URL without its scheme
+        scheme, remainder = "", url
+    address = remainder.rpartition("@")[2]  # a password may hold any character, so everything before the last @ goes
+    return f"{scheme}{separator}{address.partition('?')[0].partition('#')[0]}"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is a loopback name or address, which only this machine can reach."""
+    with suppress(ValueError):
+        return host == "localhost" or ip_address(host).is_loopback
+    return False
 
 
 def statements() -> dict[str, str]:

@@ -19,11 +19,11 @@ from urllib.parse import urlsplit
 import click
 from click.core import ParameterSource
 
-from link_management_contract.texts import printable
+from link_management_contract.texts import printable, shown_url
 from mock_server import output
 from mock_server.choices import system_clock
 from mock_server.documents import write_document
-from mock_server.errors import Refusal, SettingsError, shown_url
+from mock_server.errors import Refusal, SettingsError
 from mock_server.options import (
     ACCESS,
     BEHAVIOUR,

@@ -55,15 +55,6 @@ class SettingsError(ValueError):
     """A setting or fixture that the mock cannot use; the message is one line for people."""
 
 
-def shown_url(url: str) -> str:
-    """A URL without its user, password and query, so a message can show it."""
-    scheme, separator, remainder = url.partition("://")
-    if not separator:  # perhaps a URL without its scheme
-        scheme, remainder = "", url
-    address = remainder.rpartition("@")[2]  # a password may hold any character, so everything before the last @ goes
-    return f"{scheme}{separator}{address.partition('?')[0].partition('#')[0]}"
-
-
 def without_secrets_of(url: str, text: str) -> str:
     """A text without the user and the password of a URL that it may repeat, whole or in part."""
     secret = url.partition("://")[2].rpartition("@")[0]

@@ -28,7 +28,8 @@ from granian.http import HTTP1Settings
 from granian.net import SocketHolder
 from granian.server.mt import MTServer
 
-from mock_server.control import Control, is_loopback
+from link_management_contract.texts import is_loopback
+from mock_server.control import Control
 from mock_server.control.instance import Instance
 from mock_server.errors import SettingsError
 from mock_server.http.gateway import Gateway, WsgiSite

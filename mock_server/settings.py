@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from link_management_contract.texts import shown_url
 from mock_server.choices import Clock
 from mock_server.documents import read_document
-from mock_server.errors import SettingsError, shown_url
+from mock_server.errors import SettingsError
 
 SANDBOX_PREFIX = "sandbox-"
 MAX_KEY_LENGTH = 200

@@ -30,6 +30,7 @@ SEPARATION = "separation of accounts"
 ACCESS = NEEDS_PAGES | NEEDS_UPDATES | {Chapter.ACCESS}
 BOTH = (OWN_KEY, OTHER)
 NOT_READ = Undecided("the account's record could not be read then")
+NO_OTHER_CASES = NotApplicable("the key has no letters, or may be read in any case")
 Attempts = list[AccessAttempt]
 JudgeOfAttempts = Callable[[Attempts, Evidence], Observations]
 
@@ -49,6 +50,7 @@ def bearer_key_is_accepted(evidence: Evidence) -> Observations:
 def shown_nothing(attempts: Attempts, evidence: Evidence) -> Observations:
     """None of the account's records are shown; to another account, which may have similar ones, none of the run's."""
     belongs: dict[tuple[str, str, str], bool] = {}
+    totals = {page.total for page in evidence.pages() if page.total} if attempts else set()
     for attempt in attempts:
         exchange = attempt.exchange
         if exchange.status is None and not any(request.succeeded for request in own_requests(evidence)):
@@ -61,7 +63,6 @@ def shown_nothing(attempts: Attempts, evidence: Evidence) -> Observations:
         matches = [row for row in rows if belongs.get(_key(row, evidence.resource), False) or attempt.identity != OTHER]
         shown_count = sum(_key(row, evidence.resource) in belongs for row in matches)
         received = f"status {exchange.status} and {shown_count or 'some'} of its records, to {attempt.identity}"
-        totals = {page.total for page in evidence.pages() if page.total}
         total = exchange.page.total if exchange.page and not exchange.page.rows else None
         is_counted = attempt.identity != OTHER and total in totals
         holds = not shown_count and not is_counted and not _holds_marker(attempt, evidence)
@@ -165,16 +166,20 @@ def _record_remains(attempt: AccessAttempt, evidence: Evidence) -> Observation:
 @rule("accounts.strangers-delete-nothing", "delete", removed_nothing, needs=ACCESS)
 def unauthorized_clients(evidence: Evidence, operation: str, judge: JudgeOfAttempts) -> Observations:
     """Attempts of unauthorized clients, and what the account sees afterwards."""
-    strangers = [name for name, identity in IDENTITIES.items() if name != OTHER and not identity.holds_key]
-    return judge([attempt for attempt in _attempts_at(evidence, operation) if attempt.identity in strangers], evidence)
+    return judge([attempt for attempt in _attempts_at(evidence, operation) if _is_unauthorized(attempt)], evidence)
+
+
+def _is_unauthorized(attempt: AccessAttempt) -> bool:
+    """Whether it was made without a key, or with one that is no account's."""
+    return attempt.identity != OTHER and not IDENTITIES[attempt.identity].holds_key
 
 
 @rule("accounts.strangers-are-refused", needs=ACCESS)
 def strangers_are_refused(evidence: Evidence) -> Observations:
     """What unauthorized clients were answered with success, though it shows and changes nothing of the account."""
-    for attempt in evidence.access_attempts:
-        identity, exchange = IDENTITIES[attempt.identity], attempt.exchange
-        if attempt.identity != OTHER and not identity.holds_key and exchange.status is not None:
+    for attempt in filter(_is_unauthorized, evidence.access_attempts):
+        exchange = attempt.exchange
+        if exchange.status is not None:
             is_empty_list = exchange.page is not None and not exchange.page.rows
             is_written = exchange.request.operation in ("create", "update") and exchange.made_id is not None
             received = f"{exchange.status_text} and {'an empty list' if is_empty_list else 'an id'}"
@@ -208,7 +213,7 @@ def connections_keep_no_key(evidence: Evidence) -> Observations:
     """Reads over one connection with the key and with it in other cases, which may be accepted always, or never."""
     reads = evidence.key_reads
     if reads is None:
-        yield NotApplicable("the key has no letters, or may be read in any case")
+        yield NO_OTHER_CASES
     elif reads.first.record is None or reads.alone.record is None or reads.other_first.failed or reads.second.failed:
         yield NOT_READ
     else:
@@ -225,7 +230,7 @@ def key_in_other_cases_is_refused(evidence: Evidence) -> Observations:
     """A read with the account's key in other cases, over a connection of its own."""
     reads = evidence.key_reads
     if reads is None:
-        yield NotApplicable("the key has no letters, or may be read in any case")
+        yield NO_OTHER_CASES
     elif reads.other_first.failed:
         yield NOT_READ
     else:

@@ -6,7 +6,7 @@ from typing import Any
 
 from contract_tests.comparing import holds_text, is_same_value, same_url
 from contract_tests.evidence import Change, Evidence, Omission, Record, first_sight_of
-from contract_tests.exchange import REJECTED, TRIES, Exchange, Expect
+from contract_tests.exchange import FORM_REJECTED, TRIES, Exchange, Expect
 from contract_tests.masking import begins, shows
 from contract_tests.multipart import FORM_STYLES, NOTHING_CHOSEN, STREAMED, UNUSUAL, USUAL, FormStyle, media_type_of
 from contract_tests.observation import (
@@ -165,7 +165,7 @@ def update_takes_what_create_takes(evidence: Evidence) -> Observations:
             continue
         refusal, success = (update, create) if create.is_accepted else (create, update)
         received = f"{refusal.status_text} to the {refusal.request.operation}, {success.status_text} to the other"
-        is_contrary = success.is_accepted and refusal.status in {*REJECTED, HTTPStatus.REQUEST_ENTITY_TOO_LARGE}
+        is_contrary = success.is_accepted and refusal.status in FORM_REJECTED
         is_compared = True
         later_exchange = max(create, update, key=lambda exchange: exchange.number)
         yield decide(

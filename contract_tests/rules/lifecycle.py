@@ -2,12 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from http import HTTPStatus
 from itertools import zip_longest
 
 from contract_tests.comparing import holds_text, is_same_value
 from contract_tests.evidence import Change, ChangePeriod, Creation, Evidence, Record, first_sight_of
-from contract_tests.exchange import OWN_KEY, REJECTED, Exchange, Expect
+from contract_tests.exchange import FORM_REJECTED, OWN_KEY, REJECTED, Exchange, Expect
 from contract_tests.masking import begins, mark_of, normalize
 from contract_tests.observation import (
     NEEDS_CREATES,
@@ -143,7 +142,7 @@ def _creates(evidence: Evidence) -> Iterator[Exchange]:
 
 
 def _is_refused_at_once(exchange: Exchange) -> bool:
-    is_invalid = exchange.status in {*REJECTED, HTTPStatus.REQUEST_ENTITY_TOO_LARGE} or exchange.is_refusal_in_disguise
+    is_invalid = exchange.status in FORM_REJECTED or exchange.is_refusal_in_disguise
     return is_invalid and not exchange.attempts
 
 

@@ -7,10 +7,8 @@ import ssl
 import threading
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from http.client import HTTPResponse
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,6 +18,7 @@ import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from contract_tests.errors import UsageError
+from link_management_contract import texts
 
 CHUNK = 65_536  # bytes
 MAX_BODY_BYTES = 16 << 20  # bytes
@@ -202,10 +201,7 @@ def read_whole(response: urllib3.BaseHTTPResponse) -> bytes:
 
 
 def is_loopback(base_url: str) -> bool:
-    host = urlsplit(base_url).hostname or ""
-    with suppress(ValueError):
-        return host == "localhost" or ip_address(host).is_loopback
-    return False
+    return texts.is_loopback(urlsplit(base_url).hostname or "")
 
 
 def proxy_of(base_url: str) -> str | None:

@@ -277,6 +277,11 @@ class Target:
             self._note_without_own_record(exchange)
         return exchange
 
+    @property
+    def is_rate_limited(self) -> bool:
+        """Whether requests keep a distance: as the user has asked for, or as the server has turned out to need."""
+        return bool(self.limits.interval or self.availability.interval)
+
     def may_send(self, requests: int) -> bool:
         """Whether the budget and the time allow so many further requests."""
         with suppress(BudgetSpentError):
@@ -442,7 +447,7 @@ class Target:
             KeyboardInterrupt: if the run must end.
         """
         state, is_limit = self.availability, exchange.status == LIMITED
-        if self._counting and seconds > self._seconds_left():
+        if self._counting and seconds > self.seconds_left:
             raise BudgetSpentError(TIME_UP)
         if not self._counting and self._cleanup_seconds + time.monotonic() - self._thread.cleaning_since > MAX_CLEANUP:
             raise BudgetSpentError(f"clean-up took more than {MAX_CLEANUP / 60:.0f} minutes")
@@ -631,7 +636,7 @@ class Target:
             self._thread.number = self.request_count
         self.on_request(self._thread.number)
         self._thread.started_at = time.monotonic()
-        left = max(self._seconds_left(), MIN_TIME) if self._counting else math.inf
+        left = max(self.seconds_left, MIN_TIME) if self._counting else math.inf
         self._thread.timeout = min(self.limits.timeout, self._thread.answer_time, left)
         pool = self._thread.pool or self._pool()
         if request.method != "GET":
@@ -657,7 +662,7 @@ class Target:
             unfinished = len(self.ledger.left)
             if total + (unfinished and CLEANUP_RESERVE + CLEANUP_PER_RECORD * unfinished) >= self.limits.requests:
                 raise BudgetSpentError(BUDGET_SPENT)
-        if self._seconds_left() <= 0:
+        if self.seconds_left <= 0:
             raise BudgetSpentError(TIME_UP)
 
     @property
@@ -668,9 +673,6 @@ class Target:
     @property
     def seconds_left(self) -> float:
         """The seconds until the run must end."""
-        return self._seconds_left()
-
-    def _seconds_left(self) -> float:
         return (self.limits.seconds or math.inf) - (time.monotonic() - self._started)
 
     def _keep_pace(self, requests: int) -> None:

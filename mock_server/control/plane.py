@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
-from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 from wsgiref.types import StartResponse, WSGIEnvironment
@@ -16,6 +15,7 @@ from flask import Flask, Response, abort, jsonify, request, send_from_directory
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Request
 
+from link_management_contract.texts import is_loopback
 from mock_server.app import ThreadSafeFlask
 from mock_server.control.api import create_api
 from mock_server.control.instance import Instance
@@ -36,13 +36,6 @@ MIN_TOKEN = 16  # characters
 SECONDS_FOR_A_WRONG_TOKEN = 1.0
 
 log = logging.getLogger("mock_server")
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host is a loopback name or address, which only this machine can reach."""
-    with suppress(ValueError):
-        return host == "localhost" or ip_address(host).is_loopback
-    return False
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
-from mock_server.errors import SettingsError, shown_url, without_secrets_of
+from link_management_contract.texts import shown_url
+from mock_server.errors import SettingsError, without_secrets_of
 from mock_server.settings import Deployment
 
 MAX_HEADER_LINE = 64 * 2**10  # bytes of a header

@@ -11,7 +11,8 @@ from functools import partial
 from importlib import import_module
 from typing import Any, TypeVar
 
-from mock_server.errors import Refusal, SettingsError, shown_url, without_secrets_of
+from link_management_contract.texts import shown_url
+from mock_server.errors import Refusal, SettingsError, without_secrets_of
 
 PREFIX = re.compile(r"[\w ./-]{1,200}", re.ASCII)
 SECONDS_TO_ANSWER = 5  # for one command
