@@ -111,8 +111,8 @@ class Removal:
 
 
 @dataclass(frozen=True)
-class SameIdCheck:
-    """What is under the id of a write in another resource or account, after that write.
+class BystanderCheck:
+    """What a write has done to another record: one with its id in another resource or account, or the run's next one.
 
     Attributes:
         write: the write; the read before it, if it is about what that read shows.
@@ -128,15 +128,19 @@ class SameIdCheck:
     is_hit: bool
 
     @property
+    def is_in_same_list(self) -> bool:
+        """Whether the other record is of the same resource and account."""
+        return self.collection == (self.write.request.resource, OWN_KEY)
+
+    @property
     def sentence(self) -> str:
         """What the write hit."""
         request, (resource, owner) = self.write.request, self.collection
         act = "removed" if request.operation == "delete" else "wrote to"
         record = "another record of the run" if self.is_own else "a record of others"
         account = " of the second account" if owner == OTHER else ""
-        identifier = request.identifier
-        write = f"the {request.operation} of {request.resource} {identifier}"
-        return f"{write} {act} {resource} {identifier}{account}, {record}"
+        write = f"the {request.operation} of {request.resource} {request.identifier}"
+        return f"{write} {act} {resource} {self.after.request.identifier}{account}, {record}"
 
 
 @dataclass(frozen=True)
@@ -295,7 +299,7 @@ class Evidence:
         created_ids: the ids that the run created.
         shaped: updates, and creates, whose forms are written as other clients write them.
         controls: listings before and after a stretch in which the run only read.
-        same_id_checks: what the run's writes hit elsewhere, or left alone; all visits share them.
+        bystander_checks: what the run's writes hit elsewhere, or left alone; all visits share them.
         simultaneous: lists and reads at one moment, unless the run keeps to a rate.
         key_reads: reads with the key in other cases, unless it has none.
         notes: why something could not be tried.
@@ -321,7 +325,7 @@ class Evidence:
     controls: list[tuple[Listing, Listing]] = field(default_factory=list)
     shaped: list[Change | Creation] = field(default_factory=list)
     rounds: list[Round] = field(default_factory=list)
-    same_id_checks: list[SameIdCheck] = field(default_factory=list)
+    bystander_checks: list[BystanderCheck] = field(default_factory=list)
     simultaneous: Simultaneous | None = None
     key_reads: KeyReads | None = None
     has_overlapped: bool = False

@@ -359,7 +359,9 @@ class Run:
 
     def _visitor(self, resource: Resource) -> Visitor:
         checks, options = self.target.bystanders.checks, self._options
-        evidence = Evidence(resource, options.base_url, public_base_url=options.public_base_url, same_id_checks=checks)
+        evidence = Evidence(
+            resource, options.base_url, public_base_url=options.public_base_url, bystander_checks=checks
+        )
         visitor = Visitor(self.target, resource, evidence, lag=self._lag)
         if options.splash_create_path and resource.name == "splash-pages":
             visitor.create_path = options.splash_create_path

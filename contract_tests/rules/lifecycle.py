@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 
 from contract_tests.comparing import holds_text, is_same_value
-from contract_tests.evidence import Change, ChangePeriod, Creation, Evidence, Record, first_sight_of
+from contract_tests.evidence import BystanderCheck, Change, ChangePeriod, Creation, Evidence, Record, first_sight_of
 from contract_tests.exchange import FORM_REJECTED, OWN_KEY, REJECTED, Exchange, Expect
 from contract_tests.masking import begins, mark_of, normalize
 from contract_tests.observation import (
@@ -344,6 +344,8 @@ def leaves_other_records(evidence: Evidence, event: str) -> Observations:
     What happens to others' records is the run's doing only if they then show what the run has written; whatever else
     happens to them, somebody else may have done. The run's own records are its witnesses.
     """
+    checks = [check for check in evidence.bystander_checks if check.is_in_same_list]
+    yield from _left_alone([check for check in checks if _is_about(check, evidence.resource, event)])
     created = evidence.created_ids
     for period in evidence.change_periods:
         exchange = period.after.exchange
@@ -403,13 +405,21 @@ def _compare(exchange: Exchange, resource: Resource, before: Record, now: Record
 @rule("lifecycle.delete-leaves-same-ids", "delete", needs=NEEDS_PAGES | NEEDS_DELETES)
 def write_leaves_same_ids(evidence: Evidence, operation: str) -> Observations:
     """Records that have the id of a write in another resource or account; a finding is never tried again."""
-    checks = [check for check in evidence.same_id_checks if check.write.request.operation == operation]
-    own_checks = [check for check in checks if check.write.request.resource == evidence.resource.name]
-    for check in own_checks:
+    checks = [check for check in evidence.bystander_checks if not check.is_in_same_list]
+    own_checks = [check for check in checks if _is_about(check, evidence.resource, operation)]
+    yield from _left_alone(own_checks)
+    if not own_checks:
+        yield NotApplicable("no id that the run wrote to is in use elsewhere")
+
+
+def _is_about(check: BystanderCheck, resource: Resource, operation: str) -> bool:
+    return (check.write.request.resource, check.write.request.operation) == (resource.name, operation)
+
+
+def _left_alone(checks: Iterable[BystanderCheck]) -> Observations:
+    for check in checks:
         if check.is_hit:
-            record = f"{check.collection[0]} {check.write.request.identifier}"
+            record = f"{check.collection[0]} {check.after.request.identifier}"
             yield Violation(check.after, f"{record} as before", check.sentence, is_repeatable=False)
         else:
             yield Satisfied(check.after)
-    if not own_checks:
-        yield NotApplicable("no id that the run wrote to is in use elsewhere")

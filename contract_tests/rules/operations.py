@@ -89,7 +89,7 @@ def read_answers(evidence: Evidence) -> Observations:
 def read_shows_its_resource(evidence: Evidence) -> Observations:
     """Reads under ids of the run's records of another resource."""
     name = evidence.resource.name
-    reads = (check for check in evidence.same_id_checks if check.write.request.operation == "read")
+    reads = (check for check in evidence.bystander_checks if check.write.request.operation == "read")
     checks = [check for check in reads if check.collection[0] == name]
     for check in checks:
         words = f"no record, or one of {name}", "the run's record of another resource"

@@ -1,7 +1,8 @@
-"""Records that have the id of a write in another resource or account: a write by the id alone hits them, too.
+"""Records that a write may hit, too: those with its id in another resource or account, and the next one of the run.
 
 Each is read just before the write and just after it, until one read has shown that the operation leaves it alone. Once
-one was hit, nothing is written to an id under which others have a record.
+one was hit, nothing is written to an id under which others have a record; once a delete has removed more than one
+record, nothing at all.
 """
 
 import time
@@ -10,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from threading import RLock
 
-from contract_tests.evidence import SameIdCheck
+from contract_tests.evidence import BystanderCheck
 from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Expect, Request, request_of, whole_id
 from contract_tests.masking import holds, mark_of
 from contract_tests.target.ledger import Ledger
@@ -35,7 +36,7 @@ class Bystanders:
     """
 
     def __init__(self, ledger: Ledger, send: Callable[[Request], Exchange]) -> None:
-        self.checks: list[SameIdCheck] = []
+        self.checks: list[BystanderCheck] = []
         self.harm = ""
         self._ledger, self._send = ledger, send
         self._resources: dict[CollectionKey, Resource] = {}
@@ -44,6 +45,7 @@ class Bystanders:
         self._suspected: set[tuple[str, str, CollectionKey]] = set()
         self._deleted: set[tuple[str, int, str]] = set()
         self._read_under: set[str] = set()  # resources under whose ids the others were read
+        self._deletes_more = False  # whether a delete has removed another record of the same resource
         self._lock = RLock()
 
     def list_all(self, resources: Sequence[Resource], identities: Sequence[str]) -> None:
@@ -82,7 +84,8 @@ class Bystanders:
         """Whether to write to an id; once a write has hit something, only where others have nothing under it."""
         owner = OTHER if identity == OTHER else OWN_KEY
         collections = [collection for collection in self._resources if collection != (resource, owner)]
-        return not self.harm or not any(identifier in self._listings[collection] for collection in collections)
+        is_in_use = any(identifier in self._listings[collection] for collection in collections)
+        return not self.harm or not (is_in_use or self._deletes_more)
 
     def is_cleared(self, request: Request) -> bool:
         """Whether nothing is known under the id elsewhere that a write like this was not seen to leave alone."""
@@ -90,11 +93,11 @@ class Bystanders:
         return not any(self._is_known(collection, request.identifier) for collection in collections)
 
     def before(self, request: Request) -> list[Exchange]:
-        """Read what a write by the id alone would hit, too."""
+        """Read what a write by the id alone would hit, too, and the run's record that is next to it."""
         if request.operation == "delete":
             owner = OTHER if request.identity == OTHER else OWN_KEY
             self._deleted.add((request.resource, request.identifier or 0, owner))
-        is_first_write, reads = request.resource not in self._read_under, []
+        is_first_write, reads = request.resource not in self._read_under, self._read_neighbour(request)
         self._read_under.add(request.resource)
         for collection in self._uncleared_collections(request):
             is_known = self._is_known(collection, request.identifier)
@@ -107,6 +110,19 @@ class Bystanders:
                 self._note_read(read, collection)
         return reads
 
+    def _read_neighbour(self, request: Request) -> list[Exchange]:
+        """Read the run's record with the nearest id, if none was seen yet to be left alone by such a write."""
+        collection, identifier = (request.resource, OWN_KEY), request.identifier or 0
+        resource, key = self._resources.get(collection), (request.resource, request.operation, collection)
+        if resource is None or request.identity != OWN_KEY or key in self._cleared or not _may_show(request, resource):
+            return []
+        seen = (entry.identifier for entry in self._ledger.unremoved(*collection) if entry.seen)
+        others = [other for other in seen if other is not None and other != identifier]
+        if not others:
+            return []
+        read = self._read(collection, min(others, key=lambda other: (abs(other - identifier), -other)))
+        return [read] if read.record else []
+
     def read_elsewhere(self, resource: str, identifier: int) -> None:
         """Read under the id of one of the run's records in the other resources of the account."""
         for collection in self._resources:
@@ -117,7 +133,7 @@ class Bystanders:
         """Note whether a read shows a record of the run that is of another resource."""
         other_resources = [name for name, owner in self._resources if owner == OWN_KEY and name != collection[0]]
         is_hit = not self._is_shown(collection[0], read) and any(self._is_shown(name, read) for name in other_resources)
-        self.checks.append(SameIdCheck(read, read, collection, is_own=is_hit, is_hit=is_hit))
+        self.checks.append(BystanderCheck(read, read, collection, is_own=is_hit, is_hit=is_hit))
 
     def _is_shown(self, resource: str, read: Exchange) -> bool:
         """Whether a read shows the account's record of a resource that has its id."""
@@ -136,10 +152,11 @@ class Bystanders:
             if is_hit and not is_own and key not in self._suspected and self._others_work(collection, before):
                 self._suspected.add(key)  # they may have removed it just now; a second time, they have not
                 continue
-            self.checks.append(SameIdCheck(write, after, collection, is_own=is_own, is_hit=is_hit))
+            self.checks.append(BystanderCheck(write, after, collection, is_own=is_own, is_hit=is_hit))
             self._cleared.add(key)
             if is_hit:
                 self.harm = self.harm or self.checks[-1].sentence
+                self._deletes_more |= self.checks[-1].is_in_same_list and write.request.operation == "delete"
                 marker = self._marker(write.request, before)  # by which a record of the run is known from now on
                 self._ledger.note_marker(collection[0], before.request.identifier or 0, marker, collection[1])
 
@@ -148,8 +165,8 @@ class Bystanders:
         key, own = (request.resource, request.operation), (request.resource, OWN_KEY)
         if request.operation not in WRITES or request.identity != OWN_KEY or own not in self._resources:
             return []
-        if request.operation == "update" and self._resources[own].label not in (request.form or {}):
-            return []  # what other fields do may not show elsewhere
+        if not _may_show(request, self._resources[own]):
+            return []
         return [
             collection
             for collection in self._resources
@@ -190,6 +207,11 @@ class Bystanders:
         """Whether others have added or removed more there than a record that the run may have hit."""
         changed = self._list(collection) ^ self._listings[collection]
         return bool(changed - {before.request.identifier})
+
+
+def _may_show(request: Request, resource: Resource) -> bool:
+    """Whether another record that is hit shows it; what an update does to other fields may not show elsewhere."""
+    return request.operation == "delete" or resource.label in (request.form or {})
 
 
 def _text(exchange: Exchange) -> str:

@@ -207,6 +207,17 @@ def renames_same_ids(*resources: str) -> Callable[[Call, Response], None]:
     return effect
 
 
+def removes_all(call: Call, _: Response) -> None:
+    for record in call.records:
+        call.collection.delete(record.id)
+
+
+def renames_all(call: Call, _: Response) -> None:
+    name = call.form.get("name")
+    for record in call.records if name else ():
+        call.collection.update(record.id, lambda old: replace(old, values={**old.values, "name": name}))
+
+
 def reads_same_ids(*resources: str) -> Transformation:
     def transformation(call: Call, serve: Serve) -> Response:
         if call.operation == "read" and call.account and call.record is None and call.identifier.isdecimal():

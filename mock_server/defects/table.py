@@ -987,7 +987,9 @@ TABLE: Table = {
         defect("update-changes-all-of-the-same-host",
                "An update changes each record of the same host, whatever its capital letters.", same_label("update"), D,
                needs={"host-taken": "accepted", "host-letters": "lowered"}),
-        defect("update-adds-a-record", "An update adds a record.", then_do("update", adds_another))],
+        defect("update-adds-a-record", "An update adds a record.", then_do("update", adds_another)),
+        defect("update-renames-all", "An update with a name gives it to all records of the resource.",
+               then_do("update", custom.renames_all), S, N)],
     "lifecycle.deleted-record-is-not-read": [
         defect("deletes-do-nothing", "A delete says that it was carried out, and does nothing.", skips("delete")),
         defect("deleted-records-are-read", "Deleted records are still read, but not listed.",
@@ -1004,7 +1006,9 @@ TABLE: Table = {
         defect("delete-removes-another-too", "A delete removes another record too.",
                then_do("delete", removes_a_neighbour)),
         defect("delete-renames-another", "A delete renames another record.",
-               then_do("delete", changes_a_neighbour(renamed)))],
+               then_do("delete", changes_a_neighbour(renamed))),
+        defect("delete-removes-all", "A delete removes all records of the resource.",
+               then_do("delete", custom.removes_all))],
     "lifecycle.update-leaves-same-ids": [
         defect("updates-go-by-the-id-alone", "An update renames what has the same id in other resources, too.",
                then_do("update", custom.renames_same_ids(*RESOURCES)), needs=CONSECUTIVE),

@@ -18,7 +18,7 @@ from contract_tests.evidence import (
     PagingScan,
     Removal,
     RepeatedListing,
-    SameIdCheck,
+    BystanderCheck,
 )
 from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Expect, FormValue
 from contract_tests.multipart import FORM_STYLES, NOTHING_CHOSEN, STREAMED, UNUSUAL, FormStyle
@@ -888,9 +888,9 @@ BEFORE = read(record(N, 7), N)
 
 
 def bystander(
-    write: Exchange, after: Exchange, *, owner: str = OWN_KEY, own: bool = True, hit: bool = False
+    write: Exchange, after: Exchange, *, of: str = N.name, owner: str = OWN_KEY, own: bool = True, hit: bool = False
 ) -> Evidence:
-    return visit(write, same_id_checks=[SameIdCheck(write, after, (N.name, owner), is_own=own, is_hit=hit)])
+    return visit(write, bystander_checks=[BystanderCheck(write, after, (of, owner), is_own=own, is_hit=hit)])
 
 
 @pytest.mark.parametrize(
@@ -903,19 +903,27 @@ def bystander(
         ("delete-leaves-same-ids", bystander(deleted(7), BEFORE), "S"),
         ("delete-leaves-same-ids", bystander(deleted(7), GONE, hit=True), "V"),
         ("delete-leaves-same-ids", visit(), "N"),
+        ("delete-leaves-same-ids", bystander(deleted(7), GONE, of=D.name, hit=True), "N"),
+        ("delete-leaves-other-records", bystander(deleted(7), GONE, of=D.name, hit=True), "V"),
+        ("delete-leaves-other-records", bystander(deleted(7), BEFORE, of=D.name), "S"),
+        ("update-leaves-other-records", bystander(written(7, {"host": "a"}), BEFORE, of=D.name, hit=True), "V"),
     ],
 )
-def test_a_write_leaves_what_has_the_same_id_elsewhere(rule: str, evidence: Evidence, expected: str) -> None:
+def test_a_write_leaves_what_has_its_id_elsewhere_and_what_is_next_to_it(
+    rule: str, evidence: Evidence, expected: str
+) -> None:
     assert said(f"lifecycle.{rule}", evidence) == expected
 
 
 @pytest.mark.parametrize(("is_hit", "expected"), [(False, "S"), (True, "V")])
 def test_a_read_shows_no_record_of_another_resource(*, is_hit: bool, expected: str) -> None:
     shown = read(record(N, 7, name="ct1x-1z"))
-    check = SameIdCheck(shown, shown, (D.name, OWN_KEY), is_own=is_hit, is_hit=is_hit)
-    assert said("operations.read-shows-its-resource", visit(same_id_checks=[check])) == expected
+    check = BystanderCheck(shown, shown, (D.name, OWN_KEY), is_own=is_hit, is_hit=is_hit)
+    assert said("operations.read-shows-its-resource", visit(bystander_checks=[check])) == expected
     assert (
-        said("operations.read-shows-its-resource", visit(same_id_checks=[replace(check, collection=(N.name, OWN_KEY))]))
+        said(
+            "operations.read-shows-its-resource", visit(bystander_checks=[replace(check, collection=(N.name, OWN_KEY))])
+        )
         == "N"
     )
 

@@ -73,6 +73,23 @@ def test_a_write_in_all_accounts_hits_at_most_one_record(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["delete-removes-all", "update-renames-all"])
+def test_a_write_to_all_records_happens_once(name: str) -> None:
+    forward = server(30, name)
+    before = records_of(forward)
+    [judgement] = judge_server(forward)
+    after, outcome = records_of(forward), judgement.outcome
+    hit = {
+        (key, resource)
+        for key, resource, identifier in before
+        if before[key, resource, identifier] != after.get((key, resource, identifier))
+    }
+    assert len(hit) == 1  # one resource of the account; nothing more is written
+    assert outcome.verdict.startswith(outcome.harm + ": does not conform")
+    assert DEFECTS[name].rule in {result.rule.id for result in outcome.failed}
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("records", [0, 30])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_write_by_the_id_alone_is_found_without_harm(name: str, records: int) -> None:
