@@ -118,6 +118,7 @@ class Visitor:
         largest: the page size of listings.
         most_pages: how many pages a listing reads at most.
         create_path: where creates are sent.
+        moments: how often lists and reads with both keys are sent at one moment.
     """
 
     def __init__(
@@ -132,6 +133,7 @@ class Visitor:
         self.largest = max(resource.page_sizes)
         self.most_pages = MAX_PAGES
         self.create_path = resource.create_path
+        self.moments = 0
         self.lag = lag or Lag(target.limits.lag / Limits.lag)
         self.writes = not target.limits.read_only
         self._count = 0

@@ -9,6 +9,7 @@ import pytest
 from handmade import BASE_URL, D, N, S, answer, deleted, listing, made, page, read, record, rows, said, visit, written
 
 from contract_tests.evidence import (
+    BystanderCheck,
     Change,
     ChangePeriod,
     Creation,
@@ -18,7 +19,6 @@ from contract_tests.evidence import (
     PagingScan,
     Removal,
     RepeatedListing,
-    BystanderCheck,
 )
 from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Expect, FormValue
 from contract_tests.multipart import FORM_STYLES, NOTHING_CHOSEN, STREAMED, UNUSUAL, FormStyle
@@ -885,12 +885,18 @@ def test_creates_and_updates_take_the_same(create: Exchange, update: Exchange, e
 # ---- the same ids in another resource or account
 
 BEFORE = read(record(N, 7), N)
+SAME_LIST, THEIRS = (D.name, OWN_KEY), (N.name, OTHER)
 
 
 def bystander(
-    write: Exchange, after: Exchange, *, of: str = N.name, owner: str = OWN_KEY, own: bool = True, hit: bool = False
+    write: Exchange,
+    after: Exchange,
+    collection: tuple[str, str] = (N.name, OWN_KEY),
+    *,
+    own: bool = True,
+    hit: bool = False,
 ) -> Evidence:
-    return visit(write, bystander_checks=[BystanderCheck(write, after, (of, owner), is_own=own, is_hit=hit)])
+    return visit(write, bystander_checks=[BystanderCheck(write, after, collection, is_own=own, is_hit=hit)])
 
 
 @pytest.mark.parametrize(
@@ -898,15 +904,19 @@ def bystander(
     [
         ("update-leaves-same-ids", bystander(written(7, {"host": "a"}), BEFORE), "S"),
         ("update-leaves-same-ids", bystander(written(7, {"host": "a"}), BEFORE, hit=True), "V"),
-        ("update-leaves-same-ids", bystander(written(7, {"host": "a"}), BEFORE, own=False, owner=OTHER, hit=True), "V"),
+        (
+            "update-leaves-same-ids",
+            bystander(written(7, {"host": "a"}), BEFORE, THEIRS, own=False, hit=True),
+            "V",
+        ),
         ("update-leaves-same-ids", bystander(deleted(7), GONE, hit=True), "N"),
         ("delete-leaves-same-ids", bystander(deleted(7), BEFORE), "S"),
         ("delete-leaves-same-ids", bystander(deleted(7), GONE, hit=True), "V"),
         ("delete-leaves-same-ids", visit(), "N"),
-        ("delete-leaves-same-ids", bystander(deleted(7), GONE, of=D.name, hit=True), "N"),
-        ("delete-leaves-other-records", bystander(deleted(7), GONE, of=D.name, hit=True), "V"),
-        ("delete-leaves-other-records", bystander(deleted(7), BEFORE, of=D.name), "S"),
-        ("update-leaves-other-records", bystander(written(7, {"host": "a"}), BEFORE, of=D.name, hit=True), "V"),
+        ("delete-leaves-same-ids", bystander(deleted(7), GONE, SAME_LIST, hit=True), "N"),
+        ("delete-leaves-other-records", bystander(deleted(7), GONE, SAME_LIST, hit=True), "V"),
+        ("delete-leaves-other-records", bystander(deleted(7), BEFORE, SAME_LIST), "S"),
+        ("update-leaves-other-records", bystander(written(7, {"host": "a"}), BEFORE, SAME_LIST, hit=True), "V"),
     ],
 )
 def test_a_write_leaves_what_has_its_id_elsewhere_and_what_is_next_to_it(
