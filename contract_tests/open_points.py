@@ -70,8 +70,11 @@ def profile(choices_seen: dict[str, Counter[str]], contract: Contract) -> dict[s
     return usual_choices
 
 
-def remarks(exchanges: Iterable[Exchange]) -> list[str]:
-    """What the verdicts do not show: page links that lead to no page, and page sizes that were not really tried."""
+def remarks(exchanges: Iterable[Exchange], contract: Contract) -> list[str]:
+    """What the verdicts do not show.
+
+    That is page links that lead to no page, page sizes that were not really tried, and choices that no open point has.
+    """
     exchange_list = list(exchanges)
     answers: dict[str, list[str]] = {}
     for resource, answer in dict.fromkeys(_followed_links(exchange_list)):
@@ -82,7 +85,19 @@ def remarks(exchanges: Iterable[Exchange]) -> list[str]:
         f" ({', '.join(resources)}); no rule forbids that, and clients ask the documented path for the page it names"
         for reply, resources in answers.items()
     ]
-    return [*links, *_unfilled(exchange_list)]
+    return [*links, *_unfilled(exchange_list), *_unlisted(exchange_list, contract)]
+
+
+def _unlisted(exchanges: Exchanges, contract: Contract) -> Iterator[str]:
+    """The choices seen that the contract does not list; statuses aside, of which it lists the usual ones."""
+    unlisted = [
+        f"{name}={value}"
+        for name, values in observed_choices(exchanges).items()
+        for value in values
+        if value not in contract.open_points[name].values and not re.fullmatch(r"[1-5]\d\d", value)
+    ]
+    if unlisted:
+        yield f"choices that the contract does not list: {', '.join(sorted(unlisted))}"
 
 
 def _unfilled(exchanges: Exchanges) -> Iterator[str]:

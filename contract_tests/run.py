@@ -547,7 +547,7 @@ class Run:
         )
 
     def _remarks(self, exchanges: list[Exchange]) -> Iterator[str]:
-        yield from remarks(exchanges)
+        yield from remarks(exchanges, self._contract)
         yield from _unanswered(exchanges)
         simultaneous = [evidence.simultaneous for visits in self.visits for evidence in visits.evidences]
         requests = [exchange.request for moment in simultaneous if moment for exchange in moment.exchanges]

@@ -46,6 +46,7 @@ from mock_server.defects.building_blocks import (
     form,
     json_answer,
     json_by_call,
+    meta,
     refuses,
     replaces,
     rows_of,
@@ -191,7 +192,7 @@ def test_a_page_link_that_leads_nowhere_is_noted_and_no_failure(point: str, reso
     first, _, _ = looks(honest, resource, Settings(fixture="empty", records=40, choices={point: value}))
     assert observed_choices(first.exchanges)[point].most_common(1)[0][0] == value
     how = "a redirect" if value == "redirected" else value
-    *links, sizes = remarks(first.exchanges)
+    *links, sizes = remarks(first.exchanges, CONTRACT)
     assert "not really tried" in sizes
     assert links == [
         (
@@ -199,6 +200,13 @@ def test_a_page_link_that_leads_nowhere_is_noted_and_no_failure(point: str, reso
             " and clients ask the documented path for the page it names"
         )
     ]
+
+
+def test_a_choice_that_no_open_point_has_is_noted_and_no_failure() -> None:
+    two_pages = meta("total_pages", lambda body: body["total_pages"] or 2)
+    first, _, _ = looks(two_pages, D, Settings(fixture="empty"))
+    notes = [note for note in remarks(first.exchanges, CONTRACT) if note.startswith("choices")]
+    assert notes == ["choices that the contract does not list: empty-collection-pages=2"]
 
 
 @pytest.mark.parametrize("value", ["emptied", "refused"])
@@ -292,7 +300,7 @@ def test_a_slash_after_a_bare_host_means_nothing() -> None:
 def test_page_sizes_that_no_list_could_fill_are_noted(resource: str, records: int, beyond: str) -> None:
     visits, _ = visited(honest, resource, Settings(fixture="empty", records=records), chapters=NEEDS_PAGES)
     first = visits.evidences[0]
-    assert re.findall("page sizes of (.*) were asked", "\n".join(remarks(first.exchanges))) == (
+    assert re.findall("page sizes of (.*) were asked", "\n".join(remarks(first.exchanges, CONTRACT))) == (
         [beyond] if beyond else []
     )
 
