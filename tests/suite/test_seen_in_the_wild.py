@@ -46,6 +46,7 @@ from mock_server.defects.building_blocks import (
     form,
     json_answer,
     json_by_call,
+    json_of,
     meta,
     refuses,
     replaces,
@@ -238,6 +239,21 @@ def key_in_any_case(call: Call, serve: Serve) -> Response:
     return serve(call.by(OWNER) if call.authorization.casefold() == OWNER.casefold() else call)
 
 
+def laravel_paginator(body: Body) -> None:
+    """What Laravel's paginator adds to each page."""
+    meta, rows = body["meta"], body["data"]
+    first = (meta["page"] - 1) * meta["results_per_page"] + 1 if rows else None
+    buttons = [{"url": None, "label": "&laquo; Previous", "active": False}, {"url": None, "label": "1", "active": True}]
+    positions = {"from": first, "to": first and first + len(rows) - 1, "path": "/api/domains", "links": buttons}
+    meta |= positions | {"current_page": meta["page"], "last_page": meta["total_pages"] or 1}
+
+
+def php_empty_array(call: Call, serve: Serve) -> Response:
+    """An error without details as PHP writes it: an empty array where an object was meant."""
+    answer = serve(call)
+    return json_answer(call, answer, []) if 400 <= answer.status_code < 500 else answer
+
+
 HABITS: dict[str, tuple[Transformation, set[str]]] = {  # of right servers, with the advice that some get
     "names of 64 letters at most": (
         refuses("create update", 422, applies=lambda call: len(call.form.get("name", "")) > 64),
@@ -252,6 +268,8 @@ HABITS: dict[str, tuple[Transformation, set[str]]] = {  # of right servers, with
         {"forms.update-takes-what-create-takes"},
     ),
     "an empty list for strangers": (anonymous_envelope, {"accounts.strangers-are-refused"}),
+    "Laravel's paginator": (json_of("list", laravel_paginator), set()),
+    "PHP's empty array": (php_empty_array, set()),
     "keys in any case": (key_in_any_case, {"accounts.key-in-other-cases-is-refused"}),
 }
 
