@@ -127,6 +127,8 @@ RUN = (
         help="with --report-dir, send N requests at most for shorter scripts [default: a quarter of the others]",
     ),
     _option(["--fill"], type=IntRange(1, 1100), metavar="N", help="create records of one resource until there are N"),
+    _flag("--large-files", "also send images of 200 kB and 2 MB"),
+    _flag("--poison", "also send a name that is not UTF-8, which breaks each list on some servers; this machine only"),
     _option(["--overlap"], type=IntRange(0), default=0, metavar="N", help="rounds of overlapping requests to judge"),
     _option(["--seed"], type=IntRange(0), default=0, metavar="N", help="seed of the generated requests"),
     _option(["--lag"], type=FloatRange(0, 60), default=2.1, metavar="SECONDS", help="how long reads may lag writes"),

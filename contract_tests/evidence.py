@@ -170,6 +170,15 @@ class KeyReads:
 
 
 @dataclass(frozen=True)
+class UnreadableText:
+    """A create whose name is not UTF-8, and then a read of its record and a list."""
+
+    created: Exchange
+    read: Exchange
+    listing: Exchange
+
+
+@dataclass(frozen=True)
 class ChangePeriod:
     """The collection before and after some writes of the run, with the ids that it made and removed in between."""
 
@@ -302,6 +311,7 @@ class Evidence:
         bystander_checks: what the run's writes hit elsewhere, or left alone; all visits share them.
         simultaneous: lists and reads at one moment, unless the run keeps to a rate.
         key_reads: reads with the key in other cases, unless it has none.
+        unreadable_text: what a name that is not UTF-8 has led to, if the run was to try that.
         notes: why something could not be tried.
         other_runs: what distinguishes the marks of other runs that were at work there.
         public_base_url: what page links must begin with, if not the base URL.
@@ -328,6 +338,7 @@ class Evidence:
     bystander_checks: list[BystanderCheck] = field(default_factory=list)
     simultaneous: Simultaneous | None = None
     key_reads: KeyReads | None = None
+    unreadable_text: UnreadableText | None = None
     has_overlapped: bool = False
     notes: list[str] = field(default_factory=list)
     other_runs: set[str] = field(default_factory=set)

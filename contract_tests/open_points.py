@@ -27,6 +27,7 @@ MEDIA_TYPES = {
 ALLOWED = ("10", "25", "50", "100", "250", "500", "1000")
 NEAREST_PAGE_SIZE = {"7": 10, "60": 50, "5000": 1000}
 ENOUGH_ROWS = 3
+LARGE_FILE = 200_000  # bytes
 PROBLEM = {"type", "title", "status", "detail", "instance"}  # RFC 9457
 DIGITS_OF_A_PAGE = 6  # one further is odd, not just past the end
 ENVELOPE, META = ("data", "meta", "links"), ("page", "results_per_page", "total", "total_pages")
@@ -85,7 +86,16 @@ def remarks(exchanges: Iterable[Exchange], contract: Contract) -> list[str]:
         f" ({', '.join(resources)}); no rule forbids that, and clients ask the documented path for the page it names"
         for reply, resources in answers.items()
     ]
-    return [*links, *_unfilled(exchange_list), *_unlisted(exchange_list, contract)]
+    return [*links, *_unfilled(exchange_list), *_refused_files(exchange_list), *_unlisted(exchange_list, contract)]
+
+
+def _refused_files(exchanges: Exchanges) -> Iterator[str]:
+    """Creates with large files that were refused."""
+    for exchange in exchanges:
+        files = [field for field in (exchange.request.form or {}).values() if isinstance(field, tuple)]
+        size = max((len(content) for _, content, _ in files), default=0)
+        if size >= LARGE_FILE and not exchange.succeeded:
+            yield f"an image of {size:,} bytes is refused ({exchange.status_text})"
 
 
 def _unlisted(exchanges: Exchanges, contract: Contract) -> Iterator[str]:

@@ -31,6 +31,7 @@ RECORDS = (28, 0, 25, 40, 30)  # of each resource, at the start
 STARTING_RECORDS = 26  # with fewer, the survey creates what paging needs; servers with a defect start with this many
 EXPLORE = 430  # the default of a run
 ROUNDS = 5  # of requests that overlap
+POISON_RULE = "robustness.stored-text-can-be-read"
 PARALLEL_RULE = "robustness.requests-work-in-parallel"
 ACROSS_RESOURCES = {  # what a visit to one resource cannot show
     PARALLEL_RULE,
@@ -38,7 +39,8 @@ ACROSS_RESOURCES = {  # what a visit to one resource cannot show
     *SAME_ID_RULES,
 }
 
-OVER_CONNECTIONS = {  # what only requests over connections of their own, or at one moment, can show
+ONLY_IN_A_RUN = {  # what only requests over connections of their own, at one moment, or on demand can show
+    POISON_RULE,
     "accounts.both-at-once-stay-apart",
     "accounts.connections-keep-no-key",
     "robustness.simultaneous-reads-agree",
@@ -395,6 +397,7 @@ def run_suite(contract: Contract, base_url: str, server: ServerSetup, progress: 
         chapters=server.chapters,
         explore_until=contract.rules.get(server.rule or ""),
         overlap=server.overlap,
+        poison=server.rule == POISON_RULE,
         seed=server.seed,
         limits=limits,
         shrink=None if server.is_repeated else 0,

@@ -29,6 +29,7 @@ from contract_tests.repro.script import script, shows_key
 from contract_tests.repro.shrinking import Shrinking
 from contract_tests.repro.trial import BROKEN, MAX_SECONDS, REQUESTS_OF_A_STEP, UNCLEAR, curl_options, run_script
 from contract_tests.survey.cleanup import remove_all
+from contract_tests.survey.further import poison, send_large_files
 from contract_tests.survey.same_ids import write_to_same_ids
 from contract_tests.survey.visit import CLEANING_UP, ExtraSteps, Step, visit
 from contract_tests.survey.visitor import Lag, Visitor
@@ -85,6 +86,8 @@ class Options:
         chapters: the chapters of a visit, if no `rules` are selected; otherwise those that the rules need.
         explore_until: the rule with whose first violation exploring ends, or None.
         overlap: how many rounds of requests that overlap to send.
+        large_files: whether to send images of up to 2 MB.
+        poison: whether to send text that is not UTF-8.
         fill: how many records of the first resource there have to be for paging to be judged; 0 for the usual.
         try_scripts: whether to run the script of each finding.
         shrink: how many requests to send for shorter ways to what was found; None for a quarter of the others.
@@ -106,6 +109,8 @@ class Options:
     chapters: Chapters = NEEDS_ALL
     explore_until: Rule | None = None
     overlap: int = 0
+    large_files: bool = False
+    poison: bool = False
     fill: int = 0
     shrink: int | None = 0
     try_scripts: bool = False
@@ -140,6 +145,8 @@ def options_of(args: SimpleNamespace) -> Options:
         max_failures=args.max_failures,
         explore=0 if args.read_only else explore,
         overlap=0 if args.read_only else overlap_,
+        large_files=args.large_files and not args.read_only,
+        poison=args.poison and not args.read_only,
         fill=0 if args.read_only else args.fill or 0,
         shrink=shrink,
         try_scripts=bool(args.report_dir and not args.watch),
@@ -157,6 +164,11 @@ def _refuse_contradictions(args: SimpleNamespace) -> None:
         raise UsageError(
             f"{urlsplit(args.base_url).hostname} is not this machine, and a run creates, changes and deletes its own"
             " records there; say --allow-writes if that is meant, --read-only if not, or --plan to see what it would do"
+        )
+    if args.poison and not is_loopback(args.base_url):
+        raise UsageError(
+            f"--poison may break each list of an account, so it is for servers on this machine, and"
+            f" {urlsplit(args.base_url).hostname} is not"
         )
     if args.splash_create_path and not args.splash_create_path.startswith("/"):
         raise UsageError(f'invalid path "{args.splash_create_path}": expected something like /api/splash-pages')
@@ -450,6 +462,8 @@ class Run:
             extra_steps.append(self._explore)
         if options.overlap and any(rule.decided_by == "round" for rule in visits.rules):
             extra_steps.append(self._overlap)
+        if options.large_files or options.poison:
+            extra_steps.append(self._try_further)
         return needed(visits.rules) - NEEDS_CONTROL if options.rules else options.chapters, extra_steps
 
     @cached_property
@@ -466,6 +480,12 @@ class Run:
 
     def _overlap(self, visitor: Visitor) -> Iterator[Step]:
         yield "overlapping requests", partial(overlap, visitor, self._options.overlap)
+
+    def _try_further(self, visitor: Visitor) -> Iterator[Step]:
+        if self._options.large_files:
+            yield "sending large files", partial(send_large_files, visitor)
+        if self._options.poison:
+            yield "sending text that is not UTF-8", partial(poison, visitor)
 
     def _report_waiting(self, seconds: float, reason: str) -> None:
         self._report(f"{reason}: {WAITING} {seconds:.3g} s", self.target.request_count)

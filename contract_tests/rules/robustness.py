@@ -37,6 +37,19 @@ def does_not_fail(evidence: Evidence, oddity: str) -> Observations:
             yield judge_failure(exchange, works)
 
 
+@rule("robustness.stored-text-can-be-read", needs=ODD_FORMS)
+def stored_text_can_be_read(evidence: Evidence) -> Observations:
+    """A read and a list after a create whose name is not UTF-8; without it, they work."""
+    tried = evidence.unreadable_text
+    if tried is None or not tried.created.succeeded:
+        yield NotApplicable("no text that is not UTF-8 was accepted, or sent (--poison)")
+        return
+    for exchange in (tried.read, tried.listing):
+        operation = exchange.request.operation
+        received = f"{exchange.status_text}, after a create whose name is not UTF-8"
+        yield shown_once(decide(exchange, not exchange.failed, f"a {operation} that works", received))
+
+
 @rule("robustness.strangers-do-not-fail", needs=ACCESS)
 def strangers_do_not_fail(evidence: Evidence) -> Observations:
     """Unauthorized clients, each with all its requests: what fails now and then does not fail for want of a key."""

@@ -833,6 +833,11 @@ def fails(operations: str, applies: CallTest) -> Transformation:
     return refuses(operations, 500, FAILURE, applies)
 
 
+def shows_broken_text(call: Call) -> bool:
+    records = [call.record] if call.operation == "read" else call.records
+    return any("\N{REPLACEMENT CHARACTER}" in str(record.values["name"]) for record in records if record)
+
+
 def fails_for(clients: CallTest) -> Transformation:
     """Fail whatever some clients ask for, whether they have an account or not."""
     return lambda call, serve: Response(FAILURE, 500, content_type="text/html") if clients(call) else serve(call)

@@ -1170,6 +1170,10 @@ TABLE: Table = {
                custom.fails("create", lambda call: any("<b>" in text for text in call.form.values()))),
         defect("long-text-fails", "A create with a text of over 200 characters fails.",
                custom.fails("create", lambda call: any(len(text) > custom.MAX_TEXT for text in call.form.values())))],
+    "robustness.stored-text-can-be-read": [
+        defect("text-that-is-not-utf-8-breaks-lists",
+               "A name that is not UTF-8 is stored, and then lists and reads that show it fail.",
+               refuses("list read", 500, custom.FAILURE, custom.shows_broken_text))],
     "robustness.odd-forms-do-not-fail": [
         defect("update-without-a-body-fails", "An update without a body fails.",
                custom.fails("update", lambda call: not call.body)),

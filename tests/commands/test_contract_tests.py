@@ -48,7 +48,7 @@ def test_a_server_that_keeps_the_rules_conforms_each_time_and_is_left_as_it_was(
         str(EVERY),
         "0",
         "0",
-        "13",
+        "15",
     )
 
 
@@ -161,6 +161,7 @@ def test_a_target_that_is_not_this_api_is_unusable(status: int, body: bytes, mes
             4,
             "the second API key is the first",
         ),
+        (["run", "--base-url", "https://links.example.com", "--allow-writes", "--poison"], 4, "on this machine"),
         (["run", "--base-url", "http://127.0.0.1:1", "--read-only", "--allow-writes"], 4, "contradict each other"),
         (["prove", "--jobs", "1", "--defect", "total-is-1-more"], 4, "did you mean total-is-one-more"),
         (["prove", "--seeds", "0"], 4, "Invalid value for '--seeds': 0 is not in the range x>=1"),

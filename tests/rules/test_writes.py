@@ -19,6 +19,7 @@ from contract_tests.evidence import (
     PagingScan,
     Removal,
     RepeatedListing,
+    UnreadableText,
 )
 from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Expect, FormValue
 from contract_tests.multipart import FORM_STYLES, NOTHING_CHOSEN, STREAMED, UNUSUAL, FormStyle
@@ -939,6 +940,20 @@ def test_a_read_shows_no_record_of_another_resource(*, is_hit: bool, expected: s
 
 
 # ---- odd input
+
+
+def test_text_that_was_stored_can_be_read() -> None:
+    rule, shown = "robustness.stored-text-can-be-read", read(record(N, 7), N)
+    failed = answer("read", status=500, identifier=7, resource=N)
+
+    def tried(created: Exchange, then: Exchange) -> str:
+        return said(rule, visit(unreadable_text=UnreadableText(created, then, page((), N))), N)
+
+    assert tried(made(7, {}, N), shown) == "SS"
+    assert tried(made(7, {}, N), failed) == "VS"
+    assert tried(answer("create", status=400, expects=OPEN), failed) == "N"
+    assert said(rule, visit(), N) == "N"
+
 
 TWICE = (500, 500)
 ODD = [

@@ -36,6 +36,7 @@ OWNER = "Bearer demo-key-harbour"
 S, D, N = "splash-pages", "domains", "notification-handlers"
 SELDOM_SATISFIED = {  # on an honest server, in a single visit without exploration
     "operations.reads-redirected-within-host",
+    "robustness.stored-text-can-be-read",
     "forms.update-takes-what-create-takes",
     "forms.empty-text-is-stored",
     "lifecycle.refused-create-makes-nothing",

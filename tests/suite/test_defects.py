@@ -11,7 +11,7 @@ from faulty import BASE_URL, CONTRACT, SELDOM_SATISFIED, Explore, honest, looks,
 from contract_tests.evidence import Evidence
 from contract_tests.exploration import Exploration
 from contract_tests.observation import NEEDS_ALL, NEEDS_CONTROL, Chapter, Chapters
-from contract_tests.proof import ACROSS_RESOURCES, OVER_CONNECTIONS, RECORDS, STARTING_RECORDS
+from contract_tests.proof import ACROSS_RESOURCES, ONLY_IN_A_RUN, RECORDS, STARTING_RECORDS
 from contract_tests.run import needed
 from contract_tests.verdicts import VIOLATED, Verdict, judge
 from mock_server import Settings
@@ -20,7 +20,7 @@ from mock_server.defects import DEFECTS
 NAMES = [
     name
     for name, defect in DEFECTS.items()
-    if CONTRACT.rules[defect.rule].decided_by != "round" and defect.rule not in {*ACROSS_RESOURCES, *OVER_CONNECTIONS}
+    if CONTRACT.rules[defect.rule].decided_by != "round" and defect.rule not in {*ACROSS_RESOURCES, *ONLY_IN_A_RUN}
 ]
 EXPLORED = """
     another-scheme-lists any-type-is-stored chat-alone-is-refused create-answers-the-id-of-the-same-name

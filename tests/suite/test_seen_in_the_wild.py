@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from html import escape
 from http import HTTPStatus
 from random import Random
@@ -33,6 +34,8 @@ from contract_tests.masking import RUN_MARKER
 from contract_tests.observation import NEEDS_CONTROL, NEEDS_PAGES
 from contract_tests.open_points import observed_choices, remarks
 from contract_tests.run import needed
+from contract_tests.survey.further import send_large_files
+from contract_tests.survey.visitor import Visitor
 from contract_tests.verdicts import VIOLATED, Result, Verdict
 from mock_server import Settings
 from mock_server.defects.building_blocks import (
@@ -208,6 +211,18 @@ def test_a_choice_that_no_open_point_has_is_noted_and_no_failure() -> None:
     first, _, _ = looks(two_pages, D, Settings(fixture="empty"))
     notes = [note for note in remarks(first.exchanges, CONTRACT) if note.startswith("choices")]
     assert notes == ["choices that the contract does not list: empty-collection-pages=2"]
+
+
+def test_a_large_file_that_is_refused_is_noted_and_no_failure() -> None:
+    refuses_large = refuses("create", 413, applies=lambda call: len(call.body) > 1_000_000)
+
+    def send(visitor: Visitor) -> Iterator[Callable[[], object]]:
+        yield partial(send_large_files, visitor)
+
+    visits, _ = visited(refuses_large, S, FULL, send)
+    notes = [note for note in remarks(visits.evidences[0].exchanges, CONTRACT) if "image" in note]
+    assert notes == ["an image of 2,000,000 bytes is refused (status 413)"]
+    assert [result.id for result in visits.results if result.verdict in VIOLATED] == []
 
 
 @pytest.mark.parametrize("value", ["emptied", "refused"])
