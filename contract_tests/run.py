@@ -56,7 +56,7 @@ from contract_tests.waivers import Waiver, apply_waivers, read_waivers
 from link_management_contract import Contract, Resource, Rule
 from link_management_contract.texts import printable
 
-MOMENTS, MOMENTS_OF_A_ROUND, MAX_MOMENTS = 10, 20, 117  # 60 to 700 requests with the second key in three resources
+MOMENTS_OF_A_ROUND, MAX_MOMENTS = 20, 117  # 700 requests with the second key in three resources
 REQUESTS_OF_A_ROUND, REQUESTS_OF_BURSTS = 540, 900  # for all resources, with what removes their records
 A_SHARE, SLOW = 4, 0.2  # of all requests, a quarter for shorter ways to what was found; seconds between two requests
 REQUESTS_OF_A_RECORD = 5  # at most, to create it and to remove it
@@ -378,7 +378,7 @@ class Run:
         visitor = Visitor(self.target, resource, evidence, lag=self._lag)
         if options.splash_create_path and resource.name == "splash-pages":
             visitor.create_path = options.splash_create_path
-        visitor.moments = min(MOMENTS + MOMENTS_OF_A_ROUND * options.overlap, MAX_MOMENTS)
+        visitor.moments = min(visitor.moments + MOMENTS_OF_A_ROUND * options.overlap, MAX_MOMENTS)
         return visitor
 
     def shrink(self) -> None:

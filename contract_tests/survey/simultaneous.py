@@ -10,7 +10,7 @@ QUERY = {"results_per_page": "10", "page": "1"}
 def read_at_once(visitor: Visitor, identifier: int) -> None:
     """Send lists of the account at one moment, with those and reads of the other; not at a limited rate."""
     target = visitor.target
-    if target.is_rate_limited or not visitor.moments:
+    if target.is_rate_limited:
         return
     requests = [visitor.list_of(QUERY, Expect.OPEN)] * 2
     if OTHER in target.keys:

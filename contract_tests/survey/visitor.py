@@ -31,6 +31,7 @@ REDUCED_WAIT = 0.5  # seconds to wait for a state, once one did not come in the 
 MARGIN = 0.1  # seconds more than the longest lag that was seen
 BETWEEN_LOOKS = 0.05  # seconds, while the lag is measured
 MAX_PAGES, MAX_LISTING_BYTES = 5, 2 << 20  # pages of a listing, and its bytes, about
+MOMENTS = 10  # 60 requests with the second key in three resources
 MIN_RECORDS = 26  # more than the default page size, and three pages of the smallest
 MAX_RETRIES = 10  # of a create that trouble has hit
 GATEWAY_STATUSES = (502, 504)  # from a gateway that got no answer from the server
@@ -133,7 +134,7 @@ class Visitor:
         self.largest = max(resource.page_sizes)
         self.most_pages = MAX_PAGES
         self.create_path = resource.create_path
-        self.moments = 0
+        self.moments = MOMENTS
         self.lag = lag or Lag(target.limits.lag / Limits.lag)
         self.writes = not target.limits.read_only
         self._count = 0
