@@ -64,7 +64,8 @@ def _send(visitor: Visitor, field: str, marker: str, before: Listing) -> Exchang
     form = _form_without(visitor, field, marker)
     for number in range(MAX_RETRIES):
         exchange = visitor.post(form, Expect.REFUSAL, marker=marker, omitted=field)
-        is_own_failure = number >= TRIES - 1 and exchange.expects is not Expect.IGNORED
+        is_answered = exchange.status is not None or exchange.timed_out  # if not, it may have been lost with a worker
+        is_own_failure = number >= TRIES - 1 and is_answered and exchange.expects is not Expect.IGNORED
         if not exchange.failed or is_own_failure or set(visitor.list_settled().ids) - set(before.ids):
             break
     return exchange

@@ -1,6 +1,8 @@
 """The last chapter: everything that a run has made is removed, or reported."""
 
 import time
+from collections.abc import Callable
+from functools import partial
 
 from contract_tests.evidence import Listing, Record, Removal
 from contract_tests.exchange import OTHER, OWN_KEY, TRIES, Exchange, Expect, id_of, whole_id
@@ -12,7 +14,7 @@ from contract_tests.target.target import Target
 from link_management_contract import Resource
 
 ALL_PAGES = 1000  # enough for an account with a million records
-BETWEEN_READS = 1.0  # seconds
+BETWEEN_TRIES = 1.0  # seconds
 KEY_REFUSED = (401, 403)
 UNCLEAR = (*KEY_REFUSED, 429)  # these answers show nothing about a record
 
@@ -104,26 +106,26 @@ def _clean_other_account(visitor: Visitor) -> None:
             _look_for(visitor, entry)
         identifier = entry.identifier or 0
         if identifier and not ledger.allows_write(resource, identifier, OTHER):
-            read = _read_clearly(visitor, identifier)
+            read = _clearly(partial(visitor.read, identifier, Expect.OPEN, OTHER))
             is_nameless = read.record is not None and visitor.resource.label not in read.record
             if (is_nameless or _holds(read, entry)) and not ledger.allows_write(resource, identifier, OTHER):
                 _first_page(visitor, OTHER)  # it may show the record as the read should
         is_free = visitor.target.bystanders.allows(resource, identifier, OTHER)
         if ledger.allows_write(resource, identifier, OTHER) and is_free:
-            visitor.delete(identifier, Expect.OPEN, OTHER)
+            _clearly(partial(visitor.delete, identifier, Expect.OPEN, OTHER))
         if entry.seen and _is_gone(visitor, entry):
             ledger.note_deleted(resource, identifier, OTHER)
 
 
-def _read_clearly(visitor: Visitor, identifier: int) -> Exchange:
-    """A read by the other account, a few times if it may have come too soon."""
-    read = visitor.read(identifier, Expect.OPEN, OTHER)
+def _clearly(send: Callable[[], Exchange]) -> Exchange:
+    """The answer to a request by the other account, sent a few times if it may have come too soon."""
+    exchange = send()
     for _ in range(TRIES):
-        if read.status not in UNCLEAR:
+        if exchange.status not in UNCLEAR:
             break
-        time.sleep(BETWEEN_READS)
-        read = visitor.read(identifier, Expect.OPEN, OTHER)
-    return read
+        time.sleep(BETWEEN_TRIES)
+        exchange = send()
+    return exchange
 
 
 def _look_for(visitor: Visitor, entry: Entry) -> None:

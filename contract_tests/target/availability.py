@@ -41,6 +41,7 @@ class Availability:
         interval: seconds between two requests that the server has turned out to allow.
         gone_reason: why the server is not asked any more; empty as long as it is.
         limit_count: how many requests were refused because there were too many.
+        own_refusals: what the server's own answers with 403 to ids that nobody has look like (`shapes_of`).
     """
 
     def __init__(self, patience: float, doubt: float) -> None:
@@ -48,6 +49,7 @@ class Availability:
         self.interval = 0.0
         self.gone_reason = ""
         self.limit_count = 0
+        self.own_refusals: set[str] = set()
         self._worked: dict[Kind, Request] = {}
         self._hopeless: set[Kind] = set()
         self._witnessed: dict[Kind, list[float]] = {}
@@ -92,8 +94,15 @@ class Availability:
         if request.identity != OWN_KEY or not (is_documented or self._is_forbidding):
             return False
         if exchange.status == HTTPStatus.FORBIDDEN:
+            if self.is_own_refusal(exchange):
+                return False
             return bool(exchange.redirects) or any(operation == request.operation for _, operation in self._worked)
         return is_documented and bool(self._worked) and is_page(exchange)
+
+    def is_own_refusal(self, exchange: Exchange) -> bool:
+        """Whether an answer with 403 is what the server says of an id that nobody has."""
+        is_about_a_record = exchange.status == HTTPStatus.FORBIDDEN and exchange.request.identifier is not None
+        return is_about_a_record and not self.own_refusals.isdisjoint(shapes_of(exchange))
 
     def note_limit(self, exchange: Exchange) -> None:
         """Note a request that may have come too soon; if few came since the last, later ones keep more distance.
@@ -202,6 +211,14 @@ def is_page(exchange: Exchange) -> bool:
     """Whether an answer is a success in status and, in the place of JSON, a page, as gateways send it."""
     is_html = exchange.succeeded and "html" in exchange.headers.get("Content-Type", "")
     return is_html and exchange.request.operation != "delete" and exchange.json is None
+
+
+def shapes_of(exchange: Exchange) -> tuple[str, ...]:
+    """What an answer shares with others of its kind: all but words with digits in them, or the keys of its JSON."""
+    text, media_type = exchange.body.decode("utf-8", "replace"), exchange.headers.get("Content-Type", "")
+    shapes = (media_type + re.sub(r"\w*\d\w*", "", text),)
+    keys = sorted(set(re.findall(r'"(\w+)"\s*:', text)))
+    return shapes if exchange.json is None else (*shapes, media_type + ",".join(keys))
 
 
 def kind_of(request: Request) -> Kind:

@@ -29,16 +29,19 @@ class Bystanders:
 
     Args:
         send: sends a request.
+        is_own_refusal: whether an answer with 403 is what the server says of an id that nobody has.
 
     Attributes:
         checks: what was seen, in all resources.
         harm: what a write hit; empty as long as none did.
     """
 
-    def __init__(self, ledger: Ledger, send: Callable[[Request], Exchange]) -> None:
+    def __init__(
+        self, ledger: Ledger, send: Callable[[Request], Exchange], is_own_refusal: Callable[[Exchange], bool]
+    ) -> None:
         self.checks: list[BystanderCheck] = []
         self.harm = ""
-        self._ledger, self._send = ledger, send
+        self._ledger, self._send, self._is_own_refusal = ledger, send, is_own_refusal
         self._resources: dict[CollectionKey, Resource] = {}
         self._listings: dict[CollectionKey, frozenset[int]] = {}
         self._cleared: set[tuple[str, str, CollectionKey]] = set()
@@ -194,7 +197,8 @@ class Bystanders:
                 return False
             time.sleep(pause)
             after = self._send(before.request)
-        is_clear = not after.failed and after.status not in UNCLEAR and (after.is_refusal or after.json is not None)
+        is_unclear = after.failed or (after.status in UNCLEAR and not self._is_own_refusal(after))
+        is_clear = not is_unclear and (after.is_refusal or after.json is not None)
         is_deleted = (before.request.resource, before.request.identifier or 0, before.request.identity) in self._deleted
         return None if is_deleted or not is_clear else not after.record
 

@@ -16,13 +16,14 @@ from urllib.parse import urljoin, urlsplit
 
 import urllib3
 
-from contract_tests.exchange import OWN_KEY, TRIES, Exchange, Expect, Request
+from contract_tests.exchange import OWN_KEY, TRIES, Exchange, Expect, Request, request_of
 from contract_tests.multipart import encode
 from contract_tests.target.availability import (
     FIRST_WAIT,
     LIMITED,
     Availability,
     is_page,
+    shapes_of,
     stated_wait,
     waits,
 )
@@ -31,6 +32,7 @@ from contract_tests.target.connection import Connection, SendState, is_loopback,
 from contract_tests.target.identities import place_of
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.traffic import Traffic
+from link_management_contract import Resource
 
 PAUSE = 0.2
 MAX_REDIRECTS = 5
@@ -51,6 +53,7 @@ CLEANUP_TIMEOUT = 1.0  # seconds for a clean-up by an operation that never answe
 MAX_CLEANUP = 900.0  # seconds for clean-up, however often the server says to wait
 MAX_AFTER_GONE = 20  # requests to a server that is gone, in the hope that it is back for clean-up
 NOT_DONE = (403, 429)  # statuses after which even a create may be sent again
+UNKNOWN_ID = 2_000_000_011  # which no server has given out, and each can hold
 CACHE_BUSTER = "_"  # a parameter that the contract does not know
 RATE_LIMITED = "the server reports too many requests"
 REPORTED_WAIT = 1.0  # seconds
@@ -182,7 +185,7 @@ class Target:
         self.availability = Availability(
             self.limits.patience, usual_doubt if self.limits.doubt is None else self.limits.doubt
         )
-        self.bystanders = Bystanders(ledger, self.send)
+        self.bystanders = Bystanders(ledger, self.send, self.availability.is_own_refusal)
         self._last, self._answer_bytes, self._requests_to_gone = -math.inf, 0, 0
         self._cleanup_seconds = 0.0
         self._started = time.monotonic()
@@ -298,6 +301,20 @@ class Target:
         """Send the next request of this thread over a connection of its own."""
         if self._thread.pool:
             self._thread.pool.clear()
+
+    def learn_refusals(self, resource: Resource) -> None:
+        """See how the server refuses an id that nobody has: a 403 like that is no limit.
+
+        It is one of so many requests at most if lists work right before and after it.
+        """
+        refusals: list[Exchange] = []
+        for _ in range(TRIES):
+            refusals.append(self.send_once(request_of(resource, "read", UNKNOWN_ID, Expect.OPEN)))
+            is_refused = refusals[-1].status == HTTPStatus.FORBIDDEN
+            if not is_refused or not self.send_once(request_of(resource, "list")).succeeded:
+                return
+        shapes = map(set, zip(*map(shapes_of, refusals), strict=False))
+        self.availability.own_refusals |= next((alike for alike in shapes if len(alike) == 1), set())
 
     def send_once(self, request: Request) -> Exchange:
         """Send a request as a witness: once, and nobody judges the answer.
