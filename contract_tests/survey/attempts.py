@@ -60,13 +60,17 @@ def _look_again(visitor: Visitor, field: str) -> Listing | None:
 
 
 def _send(visitor: Visitor, field: str, marker: str, before: Listing) -> Exchange:
-    """Send the create, and again after a failure, but only if no record has appeared."""
+    """Send the create, and again after a failure, but only if no record has appeared that no other create has made."""
     form = _form_without(visitor, field, marker)
     for number in range(MAX_RETRIES):
         exchange = visitor.post(form, Expect.REFUSAL, marker=marker, omitted=field)
         is_answered = exchange.status is not None or exchange.timed_out  # if not, it may have been lost with a worker
         is_own_failure = number >= TRIES - 1 and is_answered and exchange.expects is not Expect.IGNORED
-        if not exchange.failed or is_own_failure or set(visitor.list_settled().ids) - set(before.ids):
+        if not exchange.failed or is_own_failure:
+            break
+        entries = visitor.target.ledger.entries
+        known_ids = {entry.identifier for entry in entries if entry.resource == visitor.resource.name}
+        if set(visitor.list_settled().ids) - set(before.ids) - known_ids:
             break
     return exchange
 
