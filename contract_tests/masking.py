@@ -88,6 +88,11 @@ def text_shape(text: str) -> str:
     return TIME.sub(lambda match: re.sub(r"\d", "0", match[0]), text) if TIME.fullmatch(text) else _hide(text)
 
 
+def is_telling(name: str, value: Any) -> bool:
+    """Whether a field of somebody else's record shows nothing about them: its id, a time, color, type or scheme."""
+    return name == "id" or (name in TELLING and isinstance(value, str) and bool(TELLING[name].fullmatch(value)))
+
+
 def _hide(text: str) -> str:
     return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", text))
 
@@ -275,9 +280,7 @@ def _data(value: Any, belongs: Callable[[dict[str, Any]], bool]) -> Any:
 
 
 def _field(name: str, value: Any) -> Any:
-    if name == "id" or (name in TELLING and isinstance(value, str) and TELLING[name].fullmatch(value)):
-        return value
-    return _masked(value)
+    return value if is_telling(name, value) else _masked(value)
 
 
 def _masked(value: Any) -> Any:

@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 
 from contract_tests.evidence import Evidence, Record
 from contract_tests.exchange import Exchange, id_of
-from contract_tests.masking import text_shape
+from contract_tests.masking import is_telling, text_shape
 from link_management_contract import Resource
 
 MAX_VALUE_LENGTH, MAX_ID_LENGTH = 60, 20  # characters of a value in a finding
-BEFORE_A_DIFFERENCE = 20  # characters
+BEFORE_A_DIFFERENCE, LONGEST_WORD = 20, 15  # characters
 TOGGLED = ("webhook", "slack")  # types of a handler that no service has a reason to switch on or off by itself
 
 
@@ -182,9 +182,12 @@ def _matches(value: Any, required: Any) -> bool:
 def _differing(  # noqa: PLR0913, PLR0917 - all of a comparison
     exchange: Exchange, title: str, at: str, value: Any, required: Any, note: str, reason: str, *, verbatim: bool
 ) -> Violation:
-    description = required.words if isinstance(required, Matcher) else format_value(required, verbatim=verbatim)
-    expected = f"{title}: {description}{reason and f', {reason}'}"
-    return Violation(exchange, expected, f"{title}: {format_value(value, verbatim=verbatim)}{note}", at)
+    name = at.rpartition("/")[2]
+    if isinstance(required, Matcher):
+        description, received = required.words, format_value(value, name, verbatim=verbatim)
+    else:
+        description, received = format_both(required, value, name, verbatim=verbatim)
+    return Violation(exchange, f"{title}: {description}{reason and f', {reason}'}", f"{title}: {received}{note}", at)
 
 
 def title_of(exchange: Exchange, record: Record, name: str) -> str:
@@ -199,24 +202,37 @@ def field_pointer(exchange: Exchange, record: Any, name: str) -> str:
     return f"/data/{name}" if number is None else f"/data/{number}/{name}"
 
 
-def format_value(value: Any, *, verbatim: bool = True) -> str:
-    """A value for a report, as JSON; only its shape if the record is somebody else's."""
+def format_value(value: Any, name: str = "", *, verbatim: bool = True) -> str:
+    """A value for a report, as JSON; if the record is somebody else's, only the shape of what tells something about it.
+
+    Args:
+        name: the field that holds it.
+    """
     if value is MISSING:
         return "missing"
     encoded = json.dumps(value, ensure_ascii=False)
-    text = (
-        encoded[:MAX_VALUE_LENGTH]
-        if verbatim or value is None or isinstance(value, bool)
-        else text_shape(encoded[:MAX_VALUE_LENGTH])
-    )
-    return f"{text}{'…' if len(encoded) > MAX_VALUE_LENGTH else ''}"
+    text = f"{encoded[:MAX_VALUE_LENGTH]}{'…' if len(encoded) > MAX_VALUE_LENGTH else ''}"
+    is_shown = verbatim or value is None or isinstance(value, bool) or is_telling(name, value)
+    return text if is_shown or not any(map(str.isalnum, text)) else f"[masked: {text_shape(text)}]"
+
+
+def format_both(required: Any, received: Any, name: str, *, verbatim: bool) -> tuple[str, str]:
+    """Two values that differ, for a report; of two that look alike once they are masked, it says where they differ."""
+    first, second = (format_value(value, name, verbatim=verbatim) for value in (required, received))
+    if first == second:
+        position = same_beginning(json.dumps(required, ensure_ascii=False), json.dumps(received, ensure_ascii=False))
+        second = f"{second}, different from character {position} on"
+    return first, second
 
 
 def from_first_difference(required: str, received: str) -> tuple[str, str]:
     """Two texts of the run for a report; long ones from shortly before the place where they begin to differ."""
     common_length = same_beginning(required, received)
-    start = max(0, common_length - BEFORE_A_DIFFERENCE) if max(len(required), len(received)) > MAX_VALUE_LENGTH else 0
-    first, second = (f"{'…' if start else ''}{format_value(text[start:])}" for text in (required, received))
+    start = common_length - BEFORE_A_DIFFERENCE if max(len(required), len(received)) > MAX_VALUE_LENGTH else 0
+    word_start = next(
+        (at for at in range(start, start - LONGEST_WORD, -1) if at < 1 or required[at - 1].isspace()), start
+    )
+    first, second = (format_value(text if word_start < 1 else f"…{text[word_start:]}") for text in (required, received))
     return first, second
 
 

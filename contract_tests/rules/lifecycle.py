@@ -24,6 +24,7 @@ from contract_tests.observation import (
     decide,
     expect,
     expect_field,
+    format_both,
     format_value,
     id_text,
     rule,
@@ -397,8 +398,8 @@ def _compare(exchange: Exchange, resource: Resource, before: Record, now: Record
     if name is None:
         return Satisfied(exchange)
     title = f"{name} of record {before.get('id')}"
-    expected = f"{title}: {format_value(before.get(name), verbatim=verbatim)}, as before"
-    return Violation(exchange, expected, f"{title}: {format_value(now.get(name), verbatim=verbatim)}")
+    expected, received = format_both(before.get(name), now.get(name), name, verbatim=verbatim)
+    return Violation(exchange, f"{title}: {expected}, as before", f"{title}: {received}")
 
 
 @rule("lifecycle.update-leaves-same-ids", "update", needs=NEEDS_PAGES | NEEDS_UPDATES)

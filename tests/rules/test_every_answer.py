@@ -8,7 +8,7 @@ import pytest
 from handmade import CONTRACT, D, S, answer, page, read, record, rows, said, visit
 
 from contract_tests.exchange import OTHER, Exchange, Expect
-from contract_tests.observation import Violation, from_first_difference
+from contract_tests.observation import Violation, format_both, from_first_difference
 from contract_tests.open_points import observed_choices
 from contract_tests.target.identities import NOBODY
 from contract_tests.verdicts import observe
@@ -81,10 +81,12 @@ def sent_beside_others(*tries: tuple[int | None, bool]) -> Exchange:
 
 WITH_OTHERS, ALONE = True, False
 FINE, LOCKED = sent_beside_others((200, WITH_OTHERS)), sent_beside_others((500, WITH_OTHERS), (200, ALONE))
+ODD_QUERY = answer("list", status=200, attempts=(500,), expects=Expect.OPEN)
 CROWDS = {
     "nothing was sent beside others": ([sent_beside_others((200, ALONE))], "N"),
     "all is well": ([FINE], "S"),
     "one fails only beside others": ([FINE, LOCKED], "V"),
+    "an odd query fails alone": ([FINE, LOCKED, replace(ODD_QUERY, overlapped=(ALONE, ALONE))], "V"),
     "others fail alone": ([FINE, LOCKED, sent_beside_others((500, ALONE), (200, ALONE))], "U"),
     "a gateway fails": ([FINE, sent_beside_others((502, WITH_OTHERS), (200, ALONE))], "S"),
     "it fails alone, too": ([FINE, sent_beside_others((500, WITH_OTHERS), (500, ALONE), (500, ALONE))], "U"),
@@ -123,5 +125,20 @@ def test_a_choice_is_told_for_what_it_is(point: str, exchanges: list[Exchange], 
 
 def test_long_texts_are_shown_from_where_they_differ_even_if_one_ends_there() -> None:
     whole = "a" * 100 + "b" * 100
-    assert from_first_difference(whole, whole[:100] + "c") == (f'…"{"a" * 20}{"b" * 39}…', f'…"{"a" * 20}c"')
-    assert from_first_difference(whole, whole[:64])[1] == f'…"{"a" * 20}"'
+    assert from_first_difference(whole, whole[:100] + "c") == (f'"…{"a" * 20}{"b" * 38}…', f'"…{"a" * 20}c"')
+    assert from_first_difference(whole, whole[:64])[1] == f'"…{"a" * 20}"'
+
+
+def test_a_long_text_is_cut_between_words_if_they_are_short() -> None:
+    words = "ct1xdkqt-1z " + "left out " * 9
+    assert from_first_difference(words, f"{words[:21]}x")[1] == '"ct1xdkqt-1z left out x"'
+    assert from_first_difference(words, f"{words[:-4]}x")[1] == '"…left out left out left x"'
+
+
+def test_what_belongs_to_others_shows_its_shape_and_where_it_differs() -> None:
+    assert format_both("Jane's 7", "Jane's 8", "name", verbatim=False) == (
+        '[masked: "aaaa\'a 0"]',
+        '[masked: "aaaa\'a 0"], different from character 8 on',
+    )
+    zero = "0000-00-00 00:00:00"
+    assert format_both(None, zero, "last_datetime", verbatim=False) == ("null", f'"{zero}"')
