@@ -20,7 +20,7 @@ import harfile
 
 from contract_tests.errors import UsageError
 from contract_tests.exchange import OWN_KEY, REJECTED, Exchange, Expect, Request, id_of, integer
-from contract_tests.multipart import media_type_of
+from contract_tests.multipart import file_as_sent, media_type_of
 from contract_tests.target.connection import MAX_BODY_BYTES
 from contract_tests.verdicts import Outcome
 from link_management_contract import Contract, Resource
@@ -333,12 +333,13 @@ def _post_data(exchange: Exchange) -> harfile.PostData | None:
         return harfile.PostData(mimeType=request.body[0], text=request.body[1].decode("utf-8", "replace"))
     if request.form is None:
         return None
-    parts = [
-        harfile.PostParameter(name=name, value=value)
-        if isinstance(value, str)
-        else harfile.PostParameter(name=name, fileName=value[0], contentType=value[2])
-        for name, value in request.form.items()
-    ]
+    parts = []
+    for name, value in request.form.items():
+        if isinstance(value, str):
+            parts.append(harfile.PostParameter(name=name, value=value))
+        else:
+            file_name, _, media_type = file_as_sent(value, request.form_style)
+            parts.append(harfile.PostParameter(name=name, fileName=file_name, contentType=media_type))
     return harfile.PostData(mimeType=media_type_of(request.form_style), params=parts)
 
 

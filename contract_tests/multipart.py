@@ -68,8 +68,16 @@ def media_type_of(style: FormStyle) -> str:
     return f"multipart/form-data; boundary={boundary}"
 
 
+def file_as_sent(file: tuple[str, bytes, str], style: FormStyle) -> tuple[str, bytes, str]:
+    """The name, content and media type of a file in a form of this style; nothing, in that of an empty input."""
+    name, content, media_type = file
+    if style.file_name == "":
+        return "", b"", "application/octet-stream"
+    return style.file_name or name, content, media_type
+
+
 def _part(name: str, value: str | tuple[str, bytes, str], style: FormStyle) -> bytes:
-    content = value.encode() if isinstance(value, str) else value[1] if style.file_name != "" else b""
+    content = value.encode() if isinstance(value, str) else file_as_sent(value, style)[1]
     head = "\r\n".join(_head(name, value, style)).replace("LENGTH", str(len(content)))
     return b"%b\r\n\r\n%b" % (head.encode(), content)
 
@@ -80,6 +88,6 @@ def _head(name: str, value: str | tuple[str, bytes, str], style: FormStyle) -> I
         yield disposition
         yield from style.headers
         return
-    file_name, _, media_type = value
-    yield f'{disposition}; filename="{file_name if style.file_name is None else style.file_name}"'
-    yield f"Content-Type: {'application/octet-stream' if style.file_name == '' else media_type}"
+    file_name, _, media_type = file_as_sent(value, style)
+    yield f'{disposition}; filename="{file_name}"'
+    yield f"Content-Type: {media_type}"

@@ -54,7 +54,7 @@ def outcome() -> Outcome:
         result(
             "envelopes.body-is-json",
             Verdict.FAIL,
-            Violation(READ, "a JSON body", "a body that is no JSON \x00\x1b[31m"),
+            Violation(READ, "a JSON body", "a body that is no JSON \x00\x1b[31m\x85\u202e"),
             waived="ticket 12 (until 2027-01-31)",
         ),
         result("operations.delete-answers", Verdict.FAIL, *[Violation(TIMED_OUT, "a success", "no answer")] * 7),

@@ -14,6 +14,7 @@ from markupsafe import Markup, escape
 
 from contract_tests import har
 from contract_tests.exchange import Exchange, FormValue
+from contract_tests.masking import printable_values
 from contract_tests.observation import Violation
 from contract_tests.open_points import profile
 from contract_tests.reports import ci, results
@@ -51,6 +52,7 @@ def write_folder(
         OSError: if one cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    shown = printable_values(document)
     scripts = repro.scripts(contract, outcome)
     for rule in contract.rules:
         (folder / repro.file_of(rule)).unlink(missing_ok=True)  # of an earlier run
@@ -59,18 +61,18 @@ def write_folder(
         path.parent.mkdir(exist_ok=True)
         results.write_whole(path, script, newline="")
         path.chmod(0o755)
-    results.write(document, folder / results.FILE)
-    ci.write_junit(document, folder / ci.JUNIT)
-    ci.write_ctrf(document, folder / ci.CTRF)
+    results.write(shown, folder / results.FILE)
+    ci.write_junit(shown, folder / ci.JUNIT)
+    ci.write_ctrf(shown, folder / ci.CTRF)
     har.write(outcome, folder / har.FILE)
     choices = yaml.safe_dump(profile(outcome.choices_seen, contract))
     head = f"# What {outcome.base_url} chose where the contract leaves room: mock-server --profile FILE\n"
     head += f"# Verdict: {outcome.verdict}\n"
     for name, text in (
-        (ci.SUMMARY, ci.markdown(document)),
-        (ci.COMMENT, ci.comment(document, changes)),
+        (ci.SUMMARY, ci.markdown(shown)),
+        (ci.COMMENT, ci.comment(shown, changes)),
         (PROFILE, head + choices),
-        (FILE, _page(outcome, document, scripts)),
+        (FILE, _page(outcome, shown, scripts)),
     ):
         results.write_whole(folder / name, text)
 

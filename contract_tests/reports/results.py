@@ -23,7 +23,7 @@ from contract_tests.exchange import (
     refuse_constant,
 )
 from contract_tests.masking import Masking, text_shape
-from contract_tests.multipart import USUAL, media_type_of
+from contract_tests.multipart import USUAL, FormStyle, file_as_sent, media_type_of
 from contract_tests.observation import MISSING, Violation
 from contract_tests.repro.script import curl
 from contract_tests.run import MAX_FINDINGS
@@ -228,7 +228,9 @@ def excerpt(finding: Violation, exchanges: Iterable[Exchange], masking: Masking)
 
 
 def request_summary(request: Request) -> str:
-    fields = ", ".join(f"{name}={_form_value(value)}" for name, value in (request.form or {}).items())
+    fields = ", ".join(
+        f"{name}={_form_value(value, request.form_style)}" for name, value in (request.form or {}).items()
+    )
     if request.body is not None:
         fields = f"{request.body[0]}: {_shorten(request.body[1].decode('utf-8', 'replace'), MAX_TEXT)}"
     media_type = media_type_of(request.form_style) if request.form_style != USUAL else "multipart/form-data"
@@ -237,8 +239,11 @@ def request_summary(request: Request) -> str:
     return f"{request.method} {request.target}{f' with {_shorten(fields, MAX_FORM_LENGTH)}' if fields else ''}{form}"
 
 
-def _form_value(value: FormValue) -> str:
-    return _shorten(value, MAX_TEXT) if isinstance(value, str) else f"the {'' if value[1] else 'empty '}file {value[0]}"
+def _form_value(value: FormValue, style: FormStyle) -> str:
+    if isinstance(value, str):
+        return _shorten(value, MAX_TEXT)
+    name, content, _ = file_as_sent(value, style)
+    return f"the {'' if content else 'empty '}file {name}" if name else 'an empty file input (filename="")'
 
 
 def answered(exchange: Exchange) -> str:

@@ -19,6 +19,7 @@ from contract_tests.repro.trial import BROKEN
 from contract_tests.target.identities import IDENTITIES
 from contract_tests.verdicts import Outcome, Result, ShortestSteps
 from link_management_contract import Contract, Resource, Rule
+from link_management_contract.texts import printable
 
 HEAD = Path(__file__).with_name("repro.sh")
 ESCAPES = {byte: chr(byte) for byte in range(32, 127) if chr(byte) not in "\\'"} | {ord("%"): "%%"}  # for printf
@@ -70,7 +71,11 @@ def script(  # noqa: PLR0913, PLR0917 - what was found, where, and how to show i
         HEAD.read_text(encoding="utf-8"),
         {"rule": rule.id, "resource": resource.name, "base_url": quote(base_url)},
     )
-    values |= {"statement": rule.statement, "expected": finding.expected, "received": finding.received}
+    values |= {
+        "statement": rule.statement,
+        "expected": printable(finding.expected),
+        "received": printable(finding.received),
+    }
     values |= {"record_path": resource.record_path, "list_path": resource.list_path}
     values["tried"] = NOT_TRIED if script_status is None else SHOWED_IT if script_status == BROKEN else SHOWED_NOTHING
     values["trace"] = finding.exchange.trace or "none"
@@ -84,7 +89,7 @@ def script(  # noqa: PLR0913, PLR0917 - what was found, where, and how to show i
             lines.append("sleep 1  # times are told in seconds")
         lines += [RETRY_LOOP, *step, "done"] if exchange.attempts else step
     lines += parallel_lines(finding, ids, resource)
-    texts = " ".join(quote(" ".join(text.split())) for text in (finding.expected, finding.received))
+    texts = " ".join(quote(printable(" ".join(text.split()))) for text in (finding.expected, finding.received))
     lines.append(f"printf '\\n--- expected: %s\\n--- received: %s, in the run\\n' {texts}")
     if finding.exchanges or script_status not in (None, BROKEN):
         lines += [NO_VERDICT if finding.exchanges else f"echo 'no verdict: {SHOWED_NOTHING}'; exit 125"]

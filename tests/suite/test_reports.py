@@ -13,7 +13,8 @@ from jsonschema import Draft202012Validator
 from outcomes import CANARY, CONTRACT, GOLDEN, KEY, TENANT, outcome
 
 from contract_tests import har
-from contract_tests.exchange import Exchange, Request
+from contract_tests.exchange import Exchange, FormValue, Request
+from contract_tests.multipart import NOTHING_CHOSEN, encode, file_as_sent
 from contract_tests.observation import Violation
 from contract_tests.reports import html, results
 from contract_tests.reports.ci import annotations_of, comment, write_junit
@@ -64,6 +65,21 @@ def test_a_report_is_as_it_was_looked_at(reports: Path, name: str) -> None:
 def test_no_report_tells_a_secret_or_what_others_have_written(reports: Path, name: str) -> None:
     text = "".join(each.read_text("utf-8") for each in [reports / name, *(reports / "repro").iterdir()])
     assert [secret for secret in (KEY, TENANT, CANARY, "session=secret") if secret in text] == []
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if name != "record.har"])
+def test_no_report_holds_a_character_that_steers_what_shows_it(reports: Path, name: str) -> None:
+    text = (reports / name).read_text("utf-8")
+    assert [letter for letter in text if not letter.isprintable() and letter not in "\n\t"] == []
+
+
+def test_an_empty_file_input_is_shown_and_kept_as_it_was_sent() -> None:
+    form: dict[str, FormValue] = {"name": "a", "logo": ("logo.png", b"PNG", "image/png")}
+    request = Request("create", "splash-pages", "POST", "/api/projects", (), form, form_style=NOTHING_CHOSEN)
+    summary = results.request_summary(request)
+    assert 'name=a, logo=an empty file input (filename="")' in summary
+    assert file_as_sent(("logo.png", b"PNG", "image/png"), NOTHING_CHOSEN) == ("", b"", "application/octet-stream")
+    assert b'filename=""' in encode(form, NOTHING_CHOSEN)[0]
 
 
 def test_results_are_as_their_schema_says(reports: Path) -> None:
