@@ -50,7 +50,7 @@ class Result:
         witnesses: how often the rule was tested and satisfied.
         findings: contrary evidence of the first visit and of the second.
         reasons: why the rule could not be decided, or does not apply.
-        waived: why a failure is allowed for a time; empty if it is not.
+        waived: why it may fail, or stay undecided, for a time; empty if it may not.
         seconds: how long the answers took that it rests on.
         unjudged: what was not judged because the run lacked an option; empty otherwise.
     """
@@ -288,9 +288,8 @@ def _word(results: list[Result], *, partial: bool, strict: bool) -> tuple[str, i
     verdicts = {result.verdict for result in results if not result.waived}
     if Verdict.FAIL in verdicts or (strict and Verdict.WARN in verdicts):
         return "does not conform", FAILED
-    if any(
-        result.verdict is Verdict.INCONCLUSIVE and (strict or result.rule.level != "advisory") for result in results
-    ):
+    undecided = [result for result in results if result.verdict is Verdict.INCONCLUSIVE and not result.waived]
+    if any(strict or result.rule.level != "advisory" for result in undecided):
         return "undecided", UNDECIDED
     if partial:
         return "partial: no claim", 0

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from contract_tests.errors import UsageError
-from contract_tests.verdicts import VIOLATED, Result, Verdict
+from contract_tests.verdicts import Result, Verdict
 from link_management_contract import Contract, load_yaml
 
 LONGEST = 2**20  # characters of a file
@@ -93,7 +93,7 @@ def apply_waivers(
             if fnmatchcase(resource, waiver.resource)
         ]
         matching_results = [by_pair[pair] for pair in matching if pair in by_pair]
-        violated = [result for result in matching_results if result.verdict in VIOLATED]
+        covered = [result for result in matching_results if result.verdict not in MENDED]
         if not matching:
             stale.append(f"{waiver}: the contract has no such rule for this resource")
         elif waiver.end_date < today:
@@ -102,7 +102,7 @@ def apply_waivers(
             stale.append(f"{waiver}: nothing fails there any more; take it out")
         else:
             reason = f"{waiver.reason} (until {waiver.end_date})"
-            by_pair |= {(result.rule.id, result.resource): replace(result, waived=reason) for result in violated}
+            by_pair |= {(result.rule.id, result.resource): replace(result, waived=reason) for result in covered}
     return list(by_pair.values()), stale
 
 

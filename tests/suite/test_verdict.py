@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import date
+
 import pytest
 from outcomes import CONTRACT, READ, result
 
 from contract_tests.observation import Violation
 from contract_tests.verdicts import Result, Verdict, overall, unjudged
+from contract_tests.waivers import Waiver, apply_waivers
 
 PASS = result("pagination.page-is-filled", Verdict.PASS)
 FAIL = result("envelopes.body-is-json", Verdict.FAIL, Violation(READ, "JSON", "none"))
@@ -31,6 +35,7 @@ KEYLESS = result(
         ([PASS, ODD], {}, ("conforms", 0)),
         ([PASS, ODD], {"strict": True}, ("undecided", 6)),
         ([PASS, WAIVED], {}, ("conforms but for what is waived", 0)),
+        ([PASS, replace(UNDECIDED, waived="ticket 12")], {}, ("conforms but for what is waived", 0)),
         ([PASS, WAIVED], {"partial": True}, ("partial: no claim", 0)),
         ([PASS, UNDECIDED], {"partial": True}, ("undecided", 6)),
         ([PASS, FAIL, UNDECIDED], {"partial": True}, ("does not conform", 1)),
@@ -45,6 +50,12 @@ KEYLESS = result(
 )
 def test_word_and_exit_status_agree(results: list[Result], more: dict[str, bool], expected: tuple[str, int]) -> None:
     assert overall(results, **{"partial": False, "strict": False} | more) == expected
+
+
+def test_a_waiver_covers_all_that_a_rule_says_of_a_resource() -> None:
+    waiver = Waiver("forms.name-*", "splash-pages", "ticket 12", date(2027, 1, 31))
+    [waived], stale = apply_waivers([waiver], [UNDECIDED], CONTRACT, date(2026, 12, 1))
+    assert (waived.waived, stale) == ("ticket 12 (until 2027-01-31)", [])
 
 
 def test_what_was_not_judged_is_said_with_the_reason() -> None:
