@@ -1,11 +1,13 @@
 """Probes for what the short survey leaves out: the rarer types, odd input, writes with odd keys."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import cycle
 from typing import TypeVar
+from urllib.parse import urlencode
 from zlib import crc32
 
 from contract_tests.evidence import AccessAttempt, Change, Creation, Listing, Record
@@ -46,12 +48,7 @@ ODD_IDS = ("0", "x", "12.5", "1%2F2", "100000000000000000000")
 LONG_NAME = "\N{CJK UNIFIED IDEOGRAPH-20BB7}" * 100  # of four bytes each, which a cut of bytes leaves in pieces
 VERY_LONG = "long " * 4000
 ODD_TEXT = "100% & {{1}} '); -- \r\n\t \N{GRINNING FACE}"
-BODIES = (
-    ("application/json", '{"LABEL": "MARKER"}'),
-    ("application/x-www-form-urlencoded", "LABEL=MARKER"),
-    ("text/plain", "LABEL MARKER"),
-    (f"multipart/form-data; boundary={BOUNDARY}", f"--{BOUNDARY}--\r\n"),
-)
+EMPTY_FORM = f"multipart/form-data; boundary={BOUNDARY}"
 RICH_URL = "https://www.example.com/Some/Path%20with%2Fsigns+plus?q=a%2Bb+c&Key=Value%26more#Part-2"
 RICH: dict[str, tuple[str, ...]] = {  # values that easily lose a part
     "custom_index_url": (RICH_URL, "https://www.example.com/größe/東京"),
@@ -79,8 +76,8 @@ def probes(visitor: Visitor) -> Iterator[Step]:
     yield partial(_far_pages, visitor)
     for name, text in (*(("page", number) for number in ODD_NUMBERS), *ODD_QUERIES):
         yield partial(visitor.list, Expect.OPEN, **{name: text})
-    for media_type, body in BODIES:
-        yield partial(_post_raw, visitor, media_type, body)
+    for media_type in ("application/json", "application/x-www-form-urlencoded", "text/plain", EMPTY_FORM):
+        yield partial(_post_raw, visitor, media_type)
     yield lambda: visitor.retry(lambda: visitor.post(None, Expect.OPEN))
     subjects: list[int] = []
     yield lambda: subjects.extend(_create(visitor, [{}] * SUBJECTS, Expect.SUCCESS))
@@ -414,7 +411,14 @@ def _try_close_keys(visitor: Visitor, identifier: int) -> None:
     ]
 
 
-def _post_raw(visitor: Visitor, media_type: str, body: str) -> None:
-    marker = visitor.new_marker()
-    text = body.replace("LABEL", visitor.resource.label).replace("MARKER", marker)
-    visitor.retry(lambda: visitor.post_raw(marker, media_type, text.encode()))
+def _post_raw(visitor: Visitor, media_type: str) -> None:
+    """Send what a create needs in a body that is no multipart form, or an empty form."""
+    label, marker = visitor.resource.label, visitor.new_marker()
+    form = {name: str(text) for name, text in visitor.required_form().items()} | {label: marker}
+    bodies = {
+        "application/json": json.dumps(form),
+        "text/plain": f"{label} {marker}",
+        EMPTY_FORM: f"--{BOUNDARY}--\r\n",
+    }
+    body = bodies.get(media_type, urlencode(form))
+    visitor.retry(lambda: visitor.post_raw(marker, media_type, body.encode()))
