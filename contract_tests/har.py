@@ -27,6 +27,7 @@ from link_management_contract import Contract, Resource
 
 GZIP_OR_ZLIB, RAW_DEFLATE = zlib.MAX_WBITS | 32, -zlib.MAX_WBITS
 HTTP, FILE = "HTTP/1.1", "record.har"
+JUDGED = "judged"  # the member of an entry's comment that is false for what no rule judges
 LONGEST = 10 << 20  # bytes of a file that servers of CI take as it is; a longer one is compressed
 MAX_DECOMPRESSED = 1 << 30  # bytes of one that was compressed
 MAGIC = b"\x1f\x8b"
@@ -71,6 +72,8 @@ def read(path: Path, contract: Contract, base_url: str | None = None) -> Recordi
         else:
             if recognised is None:
                 skip_counts["to no list, record or create of this API"] += 1
+            elif _comment(entry).get(JUDGED) is False:
+                skip_counts["that no rule judged: tries before the one that counts, and witnesses"] += 1
             elif cut_short:
                 skip_counts["without the body of its answer; record it with bodies"] += 1
             else:
@@ -279,7 +282,7 @@ def _decompressed(body: bytes) -> bytes:
 
 
 def write(outcome: Outcome, path: Path) -> Path:
-    """Write the file; each entry's comment holds, as JSON, what the run knew about the request.
+    """Write the file, with all that was sent; each entry's comment holds, as JSON, what the run knew about the request.
 
     Returns:
         Where it is: if it is long, it is compressed, and its name ends with `.gz`.
@@ -290,7 +293,10 @@ def write(outcome: Outcome, path: Path) -> Path:
     masking_note = "Keys are hidden; of records that the run did not create, texts keep their shape alone."
     comment = f"Verdict: {outcome.verdict}. {masking_note}"
     with harfile.HarFile.open(path, comment=comment) as har:
-        for exchange in map(outcome.masking.exchange, outcome.exchanges):
+        judged_numbers = {exchange.number for exchange in outcome.exchanges}
+        every_exchange = sorted((*outcome.exchanges, *outcome.tries), key=lambda exchange: exchange.number)
+        for exchange in map(outcome.masking.exchange, every_exchange):
+            told = {"identity": exchange.request.identity, "expects": exchange.expects, "error": exchange.error}
             milliseconds = round(exchange.seconds * 1000, 3)
             har.add_entry(
                 startedDateTime=datetime.fromtimestamp(exchange.started_at, UTC),
@@ -298,9 +304,7 @@ def write(outcome: Outcome, path: Path) -> Path:
                 request=_request(outcome.base_url, exchange),
                 response=_response(exchange),
                 timings=harfile.Timings(send=0, wait=milliseconds, receive=0),
-                comment=json.dumps(
-                    {"identity": exchange.request.identity, "expects": exchange.expects, "error": exchange.error}
-                ),
+                comment=json.dumps(told | ({} if exchange.number in judged_numbers else {JUDGED: False})),
             )
     compressed = path.with_name(f"{path.name}.gz")
     compressed.unlink(missing_ok=True)  # of an earlier run

@@ -520,6 +520,7 @@ class Run:
         exchanges = sorted(self.target.exchanges, key=lambda exchange: exchange.number)
         if options.limits.read_only:
             results = [result for result in results if result.verdict is not Verdict.INCONCLUSIVE or result.findings]
+        judged_numbers = {exchange.number for exchange in exchanges}
         gone_reason = self.target.availability.gone_reason
         if gone_reason:  # which is why, whatever else was in the way
             results = [
@@ -550,6 +551,7 @@ class Run:
             not_judged=tuple(map(masking.text, self._not_judged(final_results, not_run, is_complete=is_complete))),
             results=tuple(final_results),
             exchanges=tuple(exchanges),
+            tries=tuple(exchange for exchange in self.target.sent if exchange.number not in judged_numbers),
             requests=self.target.request_count,
             not_run=not_run,
             created=sum(entry.identifier is not None for entry in ledger.entries),

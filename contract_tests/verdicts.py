@@ -93,6 +93,7 @@ class Outcome:
             left behind, it says so.
         status: the exit status that goes with it.
         not_run: how many more results there might have been.
+        tries: exchanges that no rule judges: tries before the one that counts, and witnesses.
         created: how many records the run made.
         left: what it made and could not remove.
         not_judged: what the word does not cover.
@@ -114,6 +115,7 @@ class Outcome:
     exchanges: tuple[Exchange, ...]
     requests: int
     not_run: int
+    tries: tuple[Exchange, ...] = ()
     created: int = 0
     left: tuple[Entry, ...] = ()
     harm: str = ""
@@ -141,10 +143,10 @@ class Outcome:
         return f"{headline}; not judged: {', '.join(self.not_judged)}" if self.not_judged else headline
 
     @property
-    def server_errors(self) -> int:
-        """How many answers had a status of 5xx, those to earlier tries included."""
-        statuses = (status for exchange in self.exchanges for status in (*exchange.attempts, exchange.status))
-        return sum(status is not None and status >= HTTPStatus.INTERNAL_SERVER_ERROR for status in statuses)
+    def server_errors(self) -> list[Exchange]:
+        """The answers with a status of 5xx, those to earlier tries included."""
+        exchanges = (*self.exchanges, *self.tries)
+        return [each for each in exchanges if each.status and each.status >= HTTPStatus.INTERNAL_SERVER_ERROR]
 
     @property
     def failing(self) -> list[Result]:

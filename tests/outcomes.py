@@ -38,6 +38,7 @@ FORM = {"name": 'ct1-1 <b>"&', "logo": ("logo.png", BINARY, "image/png")}
 LISTED = exchange(1, "list", "/api/splash-pages/", 200, PAGE)
 CREATED = exchange(2, "create", "/api/projects", 502, HTML, media_type="text/html", form=FORM)
 READ = exchange(3, "read", "/api/splash-pages/9", 200, BINARY, media_type="image/png", identifier=9)
+FIRST_TRY = exchange(5, "read", "/api/splash-pages/9", 503, HTML, media_type="text/html", identifier=9)
 TIMED_OUT = exchange(4, "delete", "/api/splash-pages/9", None, error="Read timed out. (read timeout=30)", identifier=9)
 
 
@@ -74,6 +75,7 @@ def outcome() -> Outcome:
         stale=("pagination.page-is-filled[splash-pages], until 2026-01-31: its time is over",),
         results=results,
         exchanges=(LISTED, CREATED, READ, TIMED_OUT),
+        tries=(FIRST_TRY,),
         left=(Entry("splash-pages", ["ct1-1"], identifier=9, seen=True),),
         not_run=261,
         requests=12,

@@ -5,6 +5,7 @@ With each finding goes the part of its exchange that it is about, short and with
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -35,6 +36,7 @@ SCHEMA_VERSION = 1
 SCHEMA = Path(__file__).with_name("results.schema.json")
 FILE = "results.json"
 TEXTS = ("base_url", "word", "contract_version", "began")
+MAX_TRACES = 5
 MAX_VALUE_LENGTH, MAX_BODY_LENGTH, MAX_TEXT, MAX_FORM_LENGTH = 120, 300, 60, 500  # characters
 MARKUP = re.compile(rb"\s*<(!doctype|html|\?xml|head|body|h1)", re.IGNORECASE)
 
@@ -54,7 +56,9 @@ def as_dict(outcome: Outcome) -> dict[str, Any]:
         "began": datetime.fromtimestamp(outcome.started_at, UTC).isoformat(timespec="seconds"),
         "seconds": round(outcome.seconds, 3),
         "requests": outcome.requests,
-        "server_errors": outcome.server_errors,
+        "server_errors": len(outcome.server_errors),
+        "server_errors_at": dict(Counter(map(_place, outcome.server_errors)).most_common()),
+        "server_error_traces": [exchange.trace for exchange in outcome.server_errors if exchange.trace][:MAX_TRACES],
         "slowest": round(max((exchange.seconds for exchange in outcome.exchanges), default=0.0), 3),
         "created": outcome.created,
         "left": [str(entry) for entry in outcome.left],
@@ -120,9 +124,18 @@ def _stands_alone(request: Request, exchanges: Iterable[Exchange]) -> bool:
     return request.identifier not in created and all(isinstance(value, str) for value in (request.form or {}).values())
 
 
+def _place(exchange: Exchange) -> str:
+    """The method and path of a request, without its id."""
+    return f"{exchange.request.method} {printable(re.sub(r'[^/]*[0-9][^/]*$', 'ID', exchange.request.path))}"
+
+
 def answers_of(results: Mapping[str, Any]) -> str:
-    """How many answers failed, and how long the slowest took, for people."""
-    return f"5xx: {results['server_errors']}; slowest answer {results['slowest']:.1f} s"
+    """How many answers failed and where, and how long the slowest took, for people."""
+    places = ", ".join(f"{place} ({count})" for place, count in results.get("server_errors_at", {}).items())
+    trace_ids = ", ".join(results.get("server_error_traces", []))
+    traces = f", traces {trace_ids}" if trace_ids else ""
+    at = f" of {results['requests']}, at: {places}{traces}" if places else ""
+    return f"5xx: {results['server_errors']}{at}; slowest answer {results['slowest']:.1f} s"
 
 
 def write(results: dict[str, Any], path: Path) -> None:

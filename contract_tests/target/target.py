@@ -155,6 +155,8 @@ class Target:
         keys: what each identity sends instead of the key, as `identities` returns it; one without any sends none.
 
     Attributes:
+        exchanges: what rules may judge.
+        sent: every exchange, also earlier tries and witnesses.
         interrupted: returns whether the run must end; called before each request, clean-up aside.
         stop_reason: why no more requests are to be sent, clean-up aside; empty as long as they are.
         on_request: called with the number of each request.
@@ -174,7 +176,7 @@ class Target:
         self.ledger = ledger
         self.limits = limits or Limits()
         self.request_count = 0
-        self.exchanges: list[Exchange] = []
+        self.exchanges, self.sent = list[Exchange](), list[Exchange]()
         self.interrupted: Callable[[], bool] = lambda: False
         self.stop_reason = ""
         self.waiting: Callable[[float, str], None] = lambda _seconds, _reason: None
@@ -605,7 +607,7 @@ class Target:
             answer, content = None, b""
         seconds = time.monotonic() - self._thread.started_at
         timed_out |= status is None and seconds > self.limits.timeout / 3  # also if the server itself has ended it then
-        return Exchange(
+        exchange = Exchange(
             request,
             self._thread.number,
             status,
@@ -619,6 +621,8 @@ class Target:
             timed_out=timed_out,
             trace=trace,
         )
+        self.sent.append(exchange)
+        return exchange
 
     def _encode(self, request: Request) -> tuple[bytes | None, dict[str, str]]:
         headers = dict(self._headers)

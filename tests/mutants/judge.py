@@ -228,7 +228,7 @@ def _judged(changed: Changed, outcome: Outcome) -> Judged:
     finding = wrong[0]["findings"][0] if wrong else {}
     first = f"expected {finding['expected']}, received {finding['received']}" if finding else ""
     rules = (*(f"{each['rule']}[{each['kind']}]" for each in wrong), *undecided)
-    return Judged(changed, outcome.headline, rules, first, outcome.server_errors, len(outcome.left))
+    return Judged(changed, outcome.headline, rules, first, len(outcome.server_errors), len(outcome.left))
 
 
 def slips(server: Server) -> list[Changed]:
