@@ -72,11 +72,9 @@ def read(path: Path, contract: Contract, base_url: str | None = None) -> Recordi
         else:
             if recognised is None:
                 skip_counts["to no list, record or create of this API"] += 1
-            elif _comment(entry).get(JUDGED) is False:
-                skip_counts["that no rule judged: tries before the one that counts, and witnesses"] += 1
             elif cut_short:
                 skip_counts["without the body of its answer; record it with bodies"] += 1
-            else:
+            elif _comment(entry).get(JUDGED) is not False:  # no try before the one that counts, and no witness
                 pairs.append(recognised)
     chosen_url = base_url or (Counter(base for base, _ in pairs).most_common(1)[0][0] if pairs else "")
     exchanges = tuple(exchange for base, exchange in pairs if base == chosen_url)

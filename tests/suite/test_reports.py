@@ -140,9 +140,7 @@ def test_a_long_archive_is_compressed_and_judged_all_the_same(tmp_path: Path) ->
     assert [each.name for each in tmp_path.iterdir()] == ["record.har.gz"] == [path.name]
     recording = har.read(path, CONTRACT)
     assert len(recording.exchanges) == 4
-    assert list(recording.skip_counts.items()) == [
-        ("that no rule judged: tries before the one that counts, and witnesses", 1)
-    ]
+    assert recording.skip_counts == {}
     assert har.write(outcome(), tmp_path / "record.har") == tmp_path / "record.har"
     assert [each.name for each in tmp_path.iterdir()] == ["record.har"]
 
