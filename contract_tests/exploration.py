@@ -28,7 +28,7 @@ from contract_tests.survey.visitor import Visitor
 from contract_tests.target.target import WriteRefusedError
 from link_management_contract import Contract, Resource, operation_of
 
-SEVERAL_TYPES = 1.6  # times as many requests for a resource that has them
+WITH_FILES, WITH_TYPES = 1.2, 1.85  # times as many requests for a resource that has them: its probes take as many
 STEPS = 10  # of a walk, each of about three requests
 Form = dict[str, FormValue]
 Step = Callable[[], object]
@@ -37,12 +37,18 @@ LETTERS = st.text("aZ09éŁЖяΩ東한", min_size=1, max_size=12)
 _DRAWING = Lock()  # Hypothesis draws in one thread at a time
 
 
+def weight_of(resource: Resource) -> float:
+    """The share of a resource in the requests that are generated."""
+    return WITH_TYPES if resource.types else WITH_FILES if "file" in resource.optional.values() else 1.0
+
+
 @dataclass(frozen=True)
 class Exploration:
     """Explores one resource after the other.
 
     Attributes:
-        requests: about how many to send for a resource, more if it has several types; the last step is not cut off.
+        requests: about how many to send for a resource, more if it has files or several types; the last step is not cut
+            off.
     """
 
     contract: Contract
@@ -55,7 +61,7 @@ class Exploration:
         most_pages, visitor.most_pages = visitor.most_pages, 1
         try:
             exchanges = visitor.evidence.exchanges
-            end = len(exchanges) + int(self.requests * (SEVERAL_TYPES if visitor.resource.types else 1))
+            end = len(exchanges) + int(self.requests * weight_of(visitor.resource))
             yield from _up_to_request(probes(visitor), exchanges, end)
             left = max(0, end - len(exchanges))
             yield from _up_to_request(self._generated(visitor, left // 3), exchanges, len(exchanges) + left // 3)

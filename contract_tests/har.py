@@ -294,7 +294,7 @@ def write(outcome: Outcome, path: Path) -> Path:
         judged_numbers = {exchange.number for exchange in outcome.exchanges}
         every_exchange = sorted((*outcome.exchanges, *outcome.tries), key=lambda exchange: exchange.number)
         for exchange in map(outcome.masking.exchange, every_exchange):
-            told = {"identity": exchange.request.identity, "expects": exchange.expects, "error": exchange.error}
+            annotation = {"identity": exchange.request.identity, "expects": exchange.expects, "error": exchange.error}
             milliseconds = round(exchange.seconds * 1000, 3)
             har.add_entry(
                 startedDateTime=datetime.fromtimestamp(exchange.started_at, UTC),
@@ -302,7 +302,7 @@ def write(outcome: Outcome, path: Path) -> Path:
                 request=_request(outcome.base_url, exchange),
                 response=_response(exchange),
                 timings=harfile.Timings(send=0, wait=milliseconds, receive=0),
-                comment=json.dumps(told | ({} if exchange.number in judged_numbers else {JUDGED: False})),
+                comment=json.dumps(annotation | ({} if exchange.number in judged_numbers else {JUDGED: False})),
             )
     compressed = path.with_name(f"{path.name}.gz")
     compressed.unlink(missing_ok=True)  # of an earlier run

@@ -29,7 +29,7 @@ from contract_tests.repro.script import script, shows_key
 from contract_tests.repro.shrinking import Shrinking
 from contract_tests.repro.trial import BROKEN, MAX_SECONDS, REQUESTS_OF_A_STEP, UNCLEAR, curl_options, run_script
 from contract_tests.survey.cleanup import remove_all
-from contract_tests.survey.further import poison, send_large_files
+from contract_tests.survey.on_demand import poison, send_large_files
 from contract_tests.survey.same_ids import write_to_same_ids
 from contract_tests.survey.visit import CLEANING_UP, ExtraSteps, Step, visit
 from contract_tests.survey.visitor import Lag, Visitor
@@ -468,9 +468,9 @@ class Run:
 
     @cached_property
     def exploration(self) -> Callable[[Visitor], Iterator[Callable[[], object]]]:
-        from contract_tests.exploration import SEVERAL_TYPES, Exploration  # noqa: PLC0415
+        from contract_tests.exploration import Exploration, weight_of  # noqa: PLC0415
 
-        weights = sum(SEVERAL_TYPES if resource.types else 1 for resource in self._contract.resources.values())
+        weights = sum(map(weight_of, self._contract.resources.values()))
         return Exploration(self._contract, math.ceil(self._options.explore / weights), self._options.seed)
 
     def _explore(self, visitor: Visitor) -> Iterator[Step]:
@@ -551,7 +551,7 @@ class Run:
             not_judged=tuple(map(masking.text, self._not_judged(final_results, not_run, is_complete=is_complete))),
             results=tuple(final_results),
             exchanges=tuple(exchanges),
-            tries=tuple(exchange for exchange in self.target.sent if exchange.number not in judged_numbers),
+            tries=tuple(exchange for exchange in self.target.all_exchanges if exchange.number not in judged_numbers),
             requests=self.target.request_count,
             not_run=not_run,
             created=sum(entry.identifier is not None for entry in ledger.entries),

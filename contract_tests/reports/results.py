@@ -57,7 +57,7 @@ def as_dict(outcome: Outcome) -> dict[str, Any]:
         "seconds": round(outcome.seconds, 3),
         "requests": outcome.requests,
         "server_errors": len(outcome.server_errors),
-        "server_errors_at": dict(Counter(map(_place, outcome.server_errors)).most_common()),
+        "server_errors_at": dict(Counter(map(_without_id, outcome.server_errors)).most_common()),
         "server_error_traces": [exchange.trace for exchange in outcome.server_errors if exchange.trace][:MAX_TRACES],
         "slowest": round(max((exchange.seconds for exchange in outcome.exchanges), default=0.0), 3),
         "created": outcome.created,
@@ -124,17 +124,17 @@ def _stands_alone(request: Request, exchanges: Iterable[Exchange]) -> bool:
     return request.identifier not in created and all(isinstance(value, str) for value in (request.form or {}).values())
 
 
-def _place(exchange: Exchange) -> str:
+def _without_id(exchange: Exchange) -> str:
     """The method and path of a request, without its id."""
     return f"{exchange.request.method} {printable(re.sub(r'[^/]*[0-9][^/]*$', 'ID', exchange.request.path))}"
 
 
 def answers_of(results: Mapping[str, Any]) -> str:
     """How many answers failed and where, and how long the slowest took, for people."""
-    places = ", ".join(f"{place} ({count})" for place, count in results.get("server_errors_at", {}).items())
+    requests = ", ".join(f"{request} ({count})" for request, count in results.get("server_errors_at", {}).items())
     trace_ids = ", ".join(results.get("server_error_traces", []))
     traces = f", traces {trace_ids}" if trace_ids else ""
-    at = f" of {results['requests']}, at: {places}{traces}" if places else ""
+    at = f" of {results['requests']}, at: {requests}{traces}" if requests else ""
     return f"5xx: {results['server_errors']}{at}; slowest answer {results['slowest']:.1f} s"
 
 

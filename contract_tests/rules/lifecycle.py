@@ -223,7 +223,7 @@ def update_leaves_what_only_the_server_sets(evidence: Evidence) -> Observations:
     for change in evidence.changes:
         if change.read and change.record and change.exchange.succeeded and evidence.label not in change.form:
             for name in ("color", "scheme"):
-                if name in change.record and name in change.before:
+                if isinstance(change.record.get(name), str) and isinstance(change.before.get(name), str):
                     yield expect_field(change.read, change.record, name, change.before[name], reason="as before")
 
 

@@ -100,7 +100,7 @@ def simultaneous_reads_agree(evidence: Evidence) -> Observations:
     for exchange in moment.exchanges:
         is_own_list = (exchange.request.identity, exchange.request.operation) == (OWN_KEY, "list")
         for row in exchange.rows if is_own_list else ():
-            settled_row = before.get(id_of(row), {})
+            settled_row = before.get(id_of(row), {}) if id_of(row) is not None else {}
             names = [name for name in settled_row if name in row]
             for name in names if after.get(id_of(row)) == settled_row else ():
                 is_own, reason = evidence.is_run_record(row), "as before and after requests at one moment"

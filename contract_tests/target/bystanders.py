@@ -119,11 +119,12 @@ class Bystanders:
         resource, key = self._resources.get(collection), (request.resource, request.operation, collection)
         if resource is None or request.identity != OWN_KEY or key in self._cleared or not _may_show(request, resource):
             return []
-        seen = (entry.identifier for entry in self._ledger.unremoved(*collection) if entry.seen)
-        others = [other for other in seen if other is not None and other != identifier]
-        if not others:
+        seen_ids = (entry.identifier for entry in self._ledger.unremoved(*collection) if entry.seen)
+        other_ids = [other_id for other_id in seen_ids if other_id is not None and other_id != identifier]
+        if not other_ids:
             return []
-        read = self._read(collection, min(others, key=lambda other: (abs(other - identifier), -other)))
+        nearest_id = min(other_ids, key=lambda other_id: (abs(other_id - identifier), -other_id))
+        read = self._read(collection, nearest_id)
         return [read] if read.record else []
 
     def read_elsewhere(self, resource: str, identifier: int) -> None:

@@ -156,7 +156,7 @@ class Target:
 
     Attributes:
         exchanges: what rules may judge.
-        sent: every exchange, also earlier tries and witnesses.
+        all_exchanges: every exchange, also earlier tries and witnesses.
         interrupted: returns whether the run must end; called before each request, clean-up aside.
         stop_reason: why no more requests are to be sent, clean-up aside; empty as long as they are.
         on_request: called with the number of each request.
@@ -176,7 +176,7 @@ class Target:
         self.ledger = ledger
         self.limits = limits or Limits()
         self.request_count = 0
-        self.exchanges, self.sent = list[Exchange](), list[Exchange]()
+        self.exchanges, self.all_exchanges = list[Exchange](), list[Exchange]()
         self.interrupted: Callable[[], bool] = lambda: False
         self.stop_reason = ""
         self.waiting: Callable[[float, str], None] = lambda _seconds, _reason: None
@@ -310,11 +310,12 @@ class Target:
         It is one of so many requests at most if lists work right before and after it.
         """
         refusals: list[Exchange] = []
-        for _ in range(TRIES):
-            refusals.append(self.send_once(request_of(resource, "read", UNKNOWN_ID, Expect.OPEN)))
-            is_refused = refusals[-1].status == HTTPStatus.FORBIDDEN
-            if not is_refused or not self.send_once(request_of(resource, "list")).succeeded:
-                return
+        with suppress(BudgetSpentError):
+            for _ in range(TRIES):
+                refusals.append(self.send_once(request_of(resource, "read", UNKNOWN_ID, Expect.OPEN)))
+                is_refused = refusals[-1].status == HTTPStatus.FORBIDDEN
+                if not is_refused or not self.send_once(request_of(resource, "list")).succeeded:
+                    return
         shapes = map(set, zip(*map(shapes_of, refusals), strict=False))
         self.availability.own_refusals |= next((alike for alike in shapes if len(alike) == 1), set())
 
@@ -621,7 +622,7 @@ class Target:
             timed_out=timed_out,
             trace=trace,
         )
-        self.sent.append(exchange)
+        self.all_exchanges.append(exchange)
         return exchange
 
     def _encode(self, request: Request) -> tuple[bytes | None, dict[str, str]]:

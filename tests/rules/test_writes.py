@@ -946,8 +946,8 @@ def test_text_that_was_stored_can_be_read() -> None:
     rule, shown = "robustness.stored-text-can-be-read", read(record(N, 7), N)
     failed = answer("read", status=500, identifier=7, resource=N)
 
-    def tried(created: Exchange, then: Exchange) -> str:
-        return said(rule, visit(unreadable_text=UnreadableText(created, then, page((), N))), N)
+    def tried(created: Exchange, read_after: Exchange) -> str:
+        return said(rule, visit(unreadable_text=UnreadableText(created, read_after, page((), N))), N)
 
     assert tried(made(7, {}, N), shown) == "SS"
     assert tried(made(7, {}, N), failed) == "VS"

@@ -11,7 +11,9 @@ from werkzeug.test import Client as WsgiClient
 from werkzeug.wrappers import Response
 
 from contract_tests.exchange import Request
-from contract_tests.exploration import Exploration
+from contract_tests.exploration import Exploration, weight_of
+from contract_tests.proof import EXPLORE
+from contract_tests.survey.probes import probes
 from contract_tests.survey.visit import visit
 from contract_tests.survey.visitor import Visitor
 from contract_tests.verdicts import Verdict
@@ -120,3 +122,11 @@ def test_exploring_keeps_to_the_number_of_requests() -> None:
     _, _, target = looks(honest, "domains", FULL, Exploration(CONTRACT, 100, seed=0))
     removals = sum(exchange.request.operation == "delete" for exchange in target.exchanges)
     assert 60 <= target.request_count - alone.request_count <= 100 + 20 + removals
+
+
+@pytest.mark.parametrize("resource", CONTRACT.resources)
+def test_the_default_leaves_out_no_probe(resource: str) -> None:
+    _, surveyed = visited(honest, resource, FULL)
+    _, probed = visited(honest, resource, FULL, probes)
+    share = EXPLORE / sum(map(weight_of, CONTRACT.resources.values()))
+    assert probed.request_count - surveyed.request_count <= share * weight_of(CONTRACT.resources[resource])

@@ -34,7 +34,7 @@ from contract_tests.masking import RUN_MARKER
 from contract_tests.observation import NEEDS_CONTROL, NEEDS_PAGES
 from contract_tests.open_points import observed_choices, remarks
 from contract_tests.run import needed
-from contract_tests.survey.further import send_large_files
+from contract_tests.survey.on_demand import send_large_files
 from contract_tests.survey.visitor import Visitor
 from contract_tests.verdicts import VIOLATED, Result, Verdict
 from mock_server import Settings
