@@ -48,7 +48,7 @@ def test_a_server_that_keeps_the_rules_conforms_each_time_and_is_left_as_it_was(
         str(EVERY),
         "0",
         "0",
-        "15",
+        "14",
     )
 
 
