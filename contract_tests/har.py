@@ -60,6 +60,7 @@ def read(path: Path, contract: Contract, base_url: str | None = None) -> Recordi
     """
     pairs: list[tuple[str, Exchange]] = []
     skip_counts: Counter[str] = Counter()
+    unjudged_count = 0
     entries = _entries(path)
     for number, entry in enumerate(entries, 1):
         try:
@@ -70,17 +71,25 @@ def read(path: Path, contract: Contract, base_url: str | None = None) -> Recordi
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             skip_counts[f"no exchange that can be read (the first is entry {number}: {type(error).__name__})"] += 1
         else:
+            unjudged_count += _is_unjudged(entry)
             if recognised is None:
                 skip_counts["to no list, record or create of this API"] += 1
             elif cut_short:
                 skip_counts["without the body of its answer; record it with bodies"] += 1
-            elif _comment(entry).get(JUDGED) is not False:  # no try before the one that counts, and no witness
+            elif not _is_unjudged(entry):
                 pairs.append(recognised)
     chosen_url = base_url or (Counter(base for base, _ in pairs).most_common(1)[0][0] if pairs else "")
     exchanges = tuple(exchange for base, exchange in pairs if base == chosen_url)
     other_urls = Counter(base for base, _ in pairs if base != chosen_url)
     skip_counts.update({f"to {base}, which --base-url chooses": count for base, count in other_urls.items()})
-    return Recording(chosen_url, _with_refusals(exchanges, contract), len(entries), _merge_reasons(skip_counts))
+    return Recording(
+        chosen_url, _with_refusals(exchanges, contract), len(entries) - unjudged_count, _merge_reasons(skip_counts)
+    )
+
+
+def _is_unjudged(entry: dict[str, Any]) -> bool:
+    """Whether a run has kept an exchange that no rule judges: a try before the one that counts, or a witness."""
+    return _comment(entry).get(JUDGED) is False
 
 
 class _UnreadableError(ValueError):
