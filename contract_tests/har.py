@@ -27,7 +27,7 @@ from link_management_contract import Contract, Resource
 
 GZIP_OR_ZLIB, RAW_DEFLATE = zlib.MAX_WBITS | 32, -zlib.MAX_WBITS
 HTTP, FILE = "HTTP/1.1", "record.har"
-JUDGED = "judged"  # the member of an entry's comment that is false for what no rule judges
+JUDGED_MEMBER = "judged"  # the member of an entry's comment that is false for what no rule judges
 LONGEST = 10 << 20  # bytes of a file that servers of CI take as it is; a longer one is compressed
 MAX_DECOMPRESSED = 1 << 30  # bytes of one that was compressed
 MAGIC = b"\x1f\x8b"
@@ -71,12 +71,13 @@ def read(path: Path, contract: Contract, base_url: str | None = None) -> Recordi
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             skip_counts[f"no exchange that can be read (the first is entry {number}: {type(error).__name__})"] += 1
         else:
-            unjudged_count += _is_unjudged(entry)
-            if recognised is None:
+            if _is_unjudged(entry):
+                unjudged_count += 1
+            elif recognised is None:
                 skip_counts["to no list, record or create of this API"] += 1
             elif cut_short:
                 skip_counts["without the body of its answer; record it with bodies"] += 1
-            elif not _is_unjudged(entry):
+            else:
                 pairs.append(recognised)
     chosen_url = base_url or (Counter(base for base, _ in pairs).most_common(1)[0][0] if pairs else "")
     exchanges = tuple(exchange for base, exchange in pairs if base == chosen_url)
@@ -89,7 +90,7 @@ def read(path: Path, contract: Contract, base_url: str | None = None) -> Recordi
 
 def _is_unjudged(entry: dict[str, Any]) -> bool:
     """Whether a run has kept an exchange that no rule judges: a try before the one that counts, or a witness."""
-    return _comment(entry).get(JUDGED) is False
+    return _comment(entry).get(JUDGED_MEMBER) is False
 
 
 class _UnreadableError(ValueError):
@@ -311,7 +312,7 @@ def write(outcome: Outcome, path: Path) -> Path:
                 request=_request(outcome.base_url, exchange),
                 response=_response(exchange),
                 timings=harfile.Timings(send=0, wait=milliseconds, receive=0),
-                comment=json.dumps(annotation | ({} if exchange.number in judged_numbers else {JUDGED: False})),
+                comment=json.dumps(annotation | ({} if exchange.number in judged_numbers else {JUDGED_MEMBER: False})),
             )
     compressed = path.with_name(f"{path.name}.gz")
     compressed.unlink(missing_ok=True)  # of an earlier run

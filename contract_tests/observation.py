@@ -12,7 +12,7 @@ from contract_tests.masking import is_telling, text_shape
 from link_management_contract import Resource
 
 MAX_VALUE_LENGTH, MAX_ID_LENGTH = 60, 20  # characters of a value in a finding
-BEFORE_A_DIFFERENCE, LONGEST_WORD = 20, 15  # characters
+BEFORE_A_DIFFERENCE, MAX_WORD_LENGTH = 20, 15  # characters
 TOGGLED = ("webhook", "slack")  # types of a handler that no service has a reason to switch on or off by itself
 
 
@@ -230,7 +230,7 @@ def from_first_difference(required: str, received: str) -> tuple[str, str]:
     common_length = same_beginning(required, received)
     start = common_length - BEFORE_A_DIFFERENCE if max(len(required), len(received)) > MAX_VALUE_LENGTH else 0
     word_start = next(
-        (at for at in range(start, start - LONGEST_WORD, -1) if at < 1 or required[at - 1].isspace()), start
+        (at for at in range(start, start - MAX_WORD_LENGTH, -1) if at < 1 or required[at - 1].isspace()), start
     )
     first, second = (format_value(text if word_start < 1 else f"…{text[word_start:]}") for text in (required, received))
     return first, second

@@ -145,8 +145,11 @@ class Outcome:
     @property
     def server_errors(self) -> list[Exchange]:
         """The answers with a status of 5xx, those to earlier tries included."""
-        exchanges = (*self.exchanges, *self.tries)
-        return [each for each in exchanges if each.status and each.status >= HTTPStatus.INTERNAL_SERVER_ERROR]
+        return [
+            exchange
+            for exchange in (*self.exchanges, *self.tries)
+            if exchange.status and exchange.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+        ]
 
     @property
     def failing(self) -> list[Result]:

@@ -93,7 +93,7 @@ def apply_waivers(
             if fnmatchcase(resource, waiver.resource)
         ]
         matching_results = [by_pair[pair] for pair in matching if pair in by_pair]
-        covered = [result for result in matching_results if result.verdict not in MENDED]
+        waived_results = [result for result in matching_results if result.verdict not in MENDED]
         if not matching:
             stale.append(f"{waiver}: the contract has no such rule for this resource")
         elif waiver.end_date < today:
@@ -102,7 +102,7 @@ def apply_waivers(
             stale.append(f"{waiver}: nothing fails there any more; take it out")
         else:
             reason = f"{waiver.reason} (until {waiver.end_date})"
-            by_pair |= {(result.rule.id, result.resource): replace(result, waived=reason) for result in covered}
+            by_pair |= {(result.rule.id, result.resource): replace(result, waived=reason) for result in waived_results}
     return list(by_pair.values()), stale
 
 

@@ -52,7 +52,7 @@ def write_folder(
         OSError: if one cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    shown = printable_values(document)
+    printable_document = printable_values(document)
     scripts = repro.scripts(contract, outcome)
     for rule in contract.rules:
         (folder / repro.file_of(rule)).unlink(missing_ok=True)  # of an earlier run
@@ -61,18 +61,18 @@ def write_folder(
         path.parent.mkdir(exist_ok=True)
         results.write_whole(path, script, newline="")
         path.chmod(0o755)
-    results.write(shown, folder / results.FILE)
-    ci.write_junit(shown, folder / ci.JUNIT)
-    ci.write_ctrf(shown, folder / ci.CTRF)
+    results.write(printable_document, folder / results.FILE)
+    ci.write_junit(printable_document, folder / ci.JUNIT)
+    ci.write_ctrf(printable_document, folder / ci.CTRF)
     har.write(outcome, folder / har.FILE)
     choices = yaml.safe_dump(profile(outcome.choices_seen, contract))
     head = f"# What {outcome.base_url} chose where the contract leaves room: mock-server --profile FILE\n"
     head += f"# Verdict: {outcome.verdict}\n"
     for name, text in (
-        (ci.SUMMARY, ci.markdown(shown)),
-        (ci.COMMENT, ci.comment(shown, changes)),
+        (ci.SUMMARY, ci.markdown(printable_document)),
+        (ci.COMMENT, ci.comment(printable_document, changes)),
         (PROFILE, head + choices),
-        (FILE, _page(outcome, shown, scripts)),
+        (FILE, _page(outcome, printable_document, scripts)),
     ):
         results.write_whole(folder / name, text)
 

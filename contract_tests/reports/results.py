@@ -43,6 +43,7 @@ MARKUP = re.compile(rb"\s*<(!doctype|html|\?xml|head|body|h1)", re.IGNORECASE)
 
 def as_dict(outcome: Outcome) -> dict[str, Any]:
     """The outcome, as `results.schema.json` describes it."""
+    server_errors = outcome.server_errors
     try:
         suite_version = version("link-management-contract")
     except PackageNotFoundError:  # run from a folder, not installed
@@ -56,9 +57,9 @@ def as_dict(outcome: Outcome) -> dict[str, Any]:
         "began": datetime.fromtimestamp(outcome.started_at, UTC).isoformat(timespec="seconds"),
         "seconds": round(outcome.seconds, 3),
         "requests": outcome.requests,
-        "server_errors": len(outcome.server_errors),
-        "server_errors_at": dict(Counter(map(_without_id, outcome.server_errors)).most_common()),
-        "server_error_traces": [exchange.trace for exchange in outcome.server_errors if exchange.trace][:MAX_TRACES],
+        "server_errors": len(server_errors),
+        "server_errors_at": dict(Counter(map(_without_id, server_errors)).most_common()),
+        "server_error_traces": [exchange.trace for exchange in server_errors if exchange.trace][:MAX_TRACES],
         "slowest": round(max((exchange.seconds for exchange in outcome.exchanges), default=0.0), 3),
         "created": outcome.created,
         "left": [str(entry) for entry in outcome.left],

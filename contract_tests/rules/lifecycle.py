@@ -346,7 +346,7 @@ def leaves_other_records(evidence: Evidence, event: str) -> Observations:
     happens to them, somebody else may have done. The run's own records are its witnesses.
     """
     checks = [check for check in evidence.bystander_checks if check.is_in_same_list]
-    yield from _left_alone([check for check in checks if _is_about(check, evidence.resource, event)])
+    yield from _judge_bystanders([check for check in checks if _is_of_operation(check, evidence.resource, event)])
     created = evidence.created_ids
     for period in evidence.change_periods:
         exchange = period.after.exchange
@@ -407,17 +407,17 @@ def _compare(exchange: Exchange, resource: Resource, before: Record, now: Record
 def write_leaves_same_ids(evidence: Evidence, operation: str) -> Observations:
     """Records that have the id of a write in another resource or account; a finding is never tried again."""
     checks = [check for check in evidence.bystander_checks if not check.is_in_same_list]
-    own_checks = [check for check in checks if _is_about(check, evidence.resource, operation)]
-    yield from _left_alone(own_checks)
+    own_checks = [check for check in checks if _is_of_operation(check, evidence.resource, operation)]
+    yield from _judge_bystanders(own_checks)
     if not own_checks:
         yield NotApplicable("no id that the run wrote to is in use elsewhere")
 
 
-def _is_about(check: BystanderCheck, resource: Resource, operation: str) -> bool:
+def _is_of_operation(check: BystanderCheck, resource: Resource, operation: str) -> bool:
     return (check.write.request.resource, check.write.request.operation) == (resource.name, operation)
 
 
-def _left_alone(checks: Iterable[BystanderCheck]) -> Observations:
+def _judge_bystanders(checks: Iterable[BystanderCheck]) -> Observations:
     for check in checks:
         if check.is_hit:
             record = f"{check.collection[0]} {check.after.request.identifier}"

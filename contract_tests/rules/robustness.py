@@ -40,11 +40,11 @@ def does_not_fail(evidence: Evidence, oddity: str) -> Observations:
 @rule("robustness.stored-text-can-be-read", needs=ODD_FORMS)
 def stored_text_can_be_read(evidence: Evidence) -> Observations:
     """A read and a list after a create whose name is not UTF-8; without it, they work."""
-    tried = evidence.unreadable_text
-    if tried is None or not tried.created.succeeded:
+    text = evidence.unreadable_text
+    if text is None or not text.created.succeeded:
         yield NotApplicable("no text that is not UTF-8 was accepted, or sent (--poison)")
         return
-    for exchange in (tried.read, tried.listing):
+    for exchange in (text.read, text.listing):
         operation = exchange.request.operation
         received = f"{exchange.status_text}, after a create whose name is not UTF-8"
         yield shown_once(decide(exchange, not exchange.failed, f"a {operation} that works", received))

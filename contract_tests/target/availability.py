@@ -41,7 +41,7 @@ class Availability:
         interval: seconds between two requests that the server has turned out to allow.
         gone_reason: why the server is not asked any more; empty as long as it is.
         limit_count: how many requests were refused because there were too many.
-        own_refusals: what the server's own answers with 403 to ids that nobody has look like (`shapes_of`).
+        own_refusals: what the server's own answers with 403 to ids that nobody has have in common (`signatures_of`).
     """
 
     def __init__(self, patience: float, doubt: float) -> None:
@@ -102,7 +102,7 @@ class Availability:
     def is_own_refusal(self, exchange: Exchange) -> bool:
         """Whether an answer with 403 is what the server says of an id that nobody has."""
         is_about_a_record = exchange.status == HTTPStatus.FORBIDDEN and exchange.request.identifier is not None
-        return is_about_a_record and not self.own_refusals.isdisjoint(shapes_of(exchange))
+        return is_about_a_record and not self.own_refusals.isdisjoint(signatures_of(exchange))
 
     def note_limit(self, exchange: Exchange) -> None:
         """Note a request that may have come too soon; if few came since the last, later ones keep more distance.
@@ -213,12 +213,12 @@ def is_page(exchange: Exchange) -> bool:
     return is_html and exchange.request.operation != "delete" and exchange.json is None
 
 
-def shapes_of(exchange: Exchange) -> tuple[str, ...]:
+def signatures_of(exchange: Exchange) -> tuple[str, ...]:
     """What an answer shares with others of its kind: all but words with digits in them, or the keys of its JSON."""
     text, media_type = exchange.body.decode("utf-8", "replace"), exchange.headers.get("Content-Type", "")
-    shapes = (media_type + re.sub(r"\w*\d\w*", "", text),)
+    wording = media_type + re.sub(r"\w*\d\w*", "", text)
     keys = sorted(set(re.findall(r'"(\w+)"\s*:', text)))
-    return shapes if exchange.json is None else (*shapes, media_type + ",".join(keys))
+    return (wording,) if exchange.json is None else (wording, media_type + ",".join(keys))
 
 
 def kind_of(request: Request) -> Kind:

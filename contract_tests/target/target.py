@@ -23,7 +23,7 @@ from contract_tests.target.availability import (
     LIMITED,
     Availability,
     is_page,
-    shapes_of,
+    signatures_of,
     stated_wait,
     waits,
 )
@@ -310,14 +310,17 @@ class Target:
         It is one of so many requests at most if lists work right before and after it.
         """
         refusals: list[Exchange] = []
-        with suppress(BudgetSpentError):
-            for _ in range(TRIES):
-                refusals.append(self.send_once(request_of(resource, "read", UNKNOWN_ID, Expect.OPEN)))
-                is_refused = refusals[-1].status == HTTPStatus.FORBIDDEN
-                if not is_refused or not self.send_once(request_of(resource, "list")).succeeded:
-                    return
-        shapes = map(set, zip(*map(shapes_of, refusals), strict=False))
-        self.availability.own_refusals |= next((alike for alike in shapes if len(alike) == 1), set())
+        for _ in range(TRIES):
+            if not self.may_send(2):
+                return
+            refusals.append(self.send_once(request_of(resource, "read", UNKNOWN_ID, Expect.OPEN)))
+            is_refused = refusals[-1].status == HTTPStatus.FORBIDDEN
+            if not is_refused or not self.send_once(request_of(resource, "list")).succeeded:
+                return
+        for signatures in zip(*map(signatures_of, refusals), strict=False):
+            if len(set(signatures)) == 1:  # the wording if it is always the same, or else the keys
+                self.availability.own_refusals.add(signatures[0])
+                return
 
     def send_once(self, request: Request) -> Exchange:
         """Send a request as a witness: once, and nobody judges the answer.
@@ -658,8 +661,8 @@ class Target:
             self._thread.number = self.request_count
         self.on_request(self._thread.number)
         self._thread.started_at = time.monotonic()
-        left = max(self.seconds_left, MIN_TIME) if self._counting else math.inf
-        self._thread.timeout = min(self.limits.timeout, self._thread.answer_time, left)
+        longest_wait = max(self.seconds_left, MIN_TIME) if self._counting else math.inf
+        self._thread.timeout = min(self.limits.timeout, self._thread.answer_time, longest_wait)
         pool = self._thread.pool or self._pool()
         if request.method != "GET":
             pool.clear()  # if a server closes a kept connection, the fate of a write is unknown
