@@ -132,15 +132,15 @@ class Outcome:
 
     @property
     def headline(self) -> str:
-        """The word, and how many rules and resources warnings are about."""
+        """What was hit that is not the run's, the word, and how many rules and resources warnings are about."""
         warned = sum(result.verdict is Verdict.WARN and not result.waived for result in self.results)
-        return f"{self.word}, with {warned} warning{'s' * (warned > 1)}" if warned else self.word
+        word = f"{self.word}, with {warned} warning{'s' * (warned > 1)}" if warned else self.word
+        return f"{self.harm}: {word}" if self.harm else word
 
     @property
     def verdict(self) -> str:
-        """What was hit that is not the run's, the headline, and what it does not cover."""
-        headline = f"{self.harm}: {self.headline}" if self.harm else self.headline
-        return f"{headline}; not judged: {', '.join(self.not_judged)}" if self.not_judged else headline
+        """The headline, and what it does not cover."""
+        return f"{self.headline}; not judged: {', '.join(self.not_judged)}" if self.not_judged else self.headline
 
     @property
     def server_errors(self) -> list[Exchange]:

@@ -74,6 +74,14 @@ def test_no_report_holds_a_character_that_steers_what_shows_it(reports: Path, na
     assert [letter for letter in text if not letter.isprintable() and letter not in "\n\t"] == []
 
 
+@pytest.mark.parametrize("name", ["report.html", "summary.md", "comment.md"])
+def test_a_report_begins_with_what_a_write_has_hit(tmp_path: Path, name: str) -> None:
+    harm = "the delete of domains 7 removed domains 8, another record of the run"
+    harmful = replace(outcome(), harm=harm)
+    html.write_folder(CONTRACT, harmful, results.as_dict(harmful), tmp_path)
+    assert f"{harm}: does not conform" in (tmp_path / name).read_text("utf-8")[:600]
+
+
 def test_an_empty_file_input_is_shown_and_kept_as_it_was_sent() -> None:
     form: dict[str, FormValue] = {"name": "a", "logo": ("logo.png", b"PNG", "image/png")}
     request = Request("create", "splash-pages", "POST", "/api/projects", (), form, form_style=NOTHING_CHOSEN)
