@@ -184,7 +184,7 @@ def test_output_that_cannot_hold_a_letter_escapes_it(tmp_path: Path) -> None:
     fixture = tmp_path / "f.yaml"
     fixture.write_text("{now: '2026-03-02 09:00:00', accounts: [{name: Café, api_key: k}]}", "utf-8")
     printed = tmp_path / "printed"
-    shown = f"for _ in $(seq 300); do grep -q 'k  (' {printed} && break; sleep 0.1; done"
+    shown = f"for _ in $(seq 300); do grep -qs 'k  (' {printed} && break; sleep 0.1; done"
     script = f"{MOCK_SERVER} --port 0 --fixture {fixture} > {printed} & pid=$!; {shown}; kill $pid; wait $pid"
     environment = os.environ | {"PYTHONIOENCODING": "ascii"}
     ended = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=environment, check=False)
