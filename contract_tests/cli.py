@@ -119,7 +119,7 @@ RUN = (
     _option(["--max-failures"], type=IntRange(1), metavar="N", help="stop once N checks have failed"),
     _option(["--max-requests"], type=IntRange(1), metavar="N", help="never send more than N requests"),
     _option(["--deadline"], type=_duration, metavar="10m", help="stop after this time, clean-up aside"),
-    _option(["--explore"], type=IntRange(0), default=480, metavar="N", help="generate about N further requests"),
+    _option(["--explore"], type=IntRange(0), default=466, metavar="N", help="generate about N further requests"),
     _option(
         ["--shrink"],
         type=IntRange(0),

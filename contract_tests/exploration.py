@@ -28,7 +28,7 @@ from contract_tests.survey.visitor import Visitor
 from contract_tests.target.target import WriteRefusedError
 from link_management_contract import Contract, Resource, operation_of
 
-WITH_FILES, WITH_TYPES = 1.2, 1.85  # times as many requests for a resource that has them: its probes take as many
+WITH_FILES, WITH_TYPES = 1.17, 1.78  # times as many requests for a resource that has them: its probes take as many
 STEPS = 10  # of a walk, each of about three requests
 Form = dict[str, FormValue]
 Step = Callable[[], object]

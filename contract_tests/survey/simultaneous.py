@@ -12,13 +12,17 @@ def read_at_once(visitor: Visitor, identifier: int) -> None:
     target = visitor.target
     if target.is_rate_limited:
         return
-    requests = [visitor.list_of(QUERY, Expect.OPEN)] * 2
+    own_list = visitor.list_of(QUERY, Expect.OPEN)
+    groups = [[own_list, own_list]]
     if OTHER in target.keys:
+        other_list = visitor.list_of(QUERY, Expect.OPEN, OTHER)
         other_read = request_of(visitor.resource, "read", identifier, Expect.OPEN, identity=OTHER)
-        requests += [visitor.list_of(QUERY, Expect.OPEN, OTHER), other_read]
+        groups = [[own_list, own_list, other_list], [own_list, other_list, other_read]]
     before = visitor.page(**QUERY)
     exchanges = [
-        exchange for _ in range(visitor.moments) for exchange in target.send_together(requests, [0.0] * len(requests))
+        exchange
+        for number in range(visitor.moments)
+        for exchange in target.send_together(groups[number % len(groups)], [0.0] * len(groups[0]))
     ]
     after = visitor.page(**QUERY)
     visitor.evidence.simultaneous = Simultaneous(tuple(exchanges), before, after)
