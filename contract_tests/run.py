@@ -56,7 +56,7 @@ from contract_tests.waivers import Waiver, apply_waivers, read_waivers
 from link_management_contract import Contract, Resource, Rule
 from link_management_contract.texts import printable
 
-MOMENTS_OF_A_ROUND, MAX_MOMENTS = 20, 117  # 700 requests with the second key in three resources
+MOMENTS_OF_A_ROUND, MAX_MOMENTS = 25, 156  # 700 requests with the second key in three resources
 REQUESTS_OF_A_ROUND, REQUESTS_OF_BURSTS = 540, 900  # for all resources, with what removes their records
 A_SHARE, SLOW = 4, 0.2  # of all requests, a quarter for shorter ways to what was found; seconds between two requests
 REQUESTS_OF_A_RECORD = 5  # at most, to create it and to remove it
