@@ -311,6 +311,7 @@ class Evidence:
         bystander_checks: what the run's writes hit elsewhere, or left alone; all visits share them.
         simultaneous: lists and reads at one moment, unless the run keeps to a rate.
         key_reads: reads with the key in other cases, unless it has none.
+        stray_reads: reads with one key of records that creates with the other key have made.
         unreadable_text: what a name that is not UTF-8 has led to, if the run was to try that.
         notes: why something could not be tried.
         other_runs: what distinguishes the marks of other runs that were at work there.
@@ -338,6 +339,7 @@ class Evidence:
     bystander_checks: list[BystanderCheck] = field(default_factory=list)
     simultaneous: Simultaneous | None = None
     key_reads: KeyReads | None = None
+    stray_reads: list[Exchange] = field(default_factory=list)
     unreadable_text: UnreadableText | None = None
     has_overlapped: bool = False
     notes: list[str] = field(default_factory=list)

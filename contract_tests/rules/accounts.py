@@ -208,6 +208,20 @@ def both_at_once_stay_apart(evidence: Evidence) -> Observations:
             yield Satisfied(exchange)
 
 
+@rule("accounts.creates-stay-in-their-account", needs=ACCESS)
+def creates_stay_in_their_account(evidence: Evidence) -> Observations:
+    """Creates with both keys: those of the account that it is shown, and those whose record the other account has."""
+    if not evidence.has_second_key:
+        yield NotApplicable("no second key", SEPARATION)
+        return
+    for creation in evidence.creations:
+        if creation.read and creation.read.record:
+            yield Satisfied(creation.read)
+    for read in evidence.stray_reads:
+        received = f"{read.status_text} and what a create with the other account's key has made"
+        yield shown_once(Violation(read, "the record in the account whose key its create carried", received))
+
+
 @rule("accounts.connections-keep-no-key", needs=ACCESS)
 def connections_keep_no_key(evidence: Evidence) -> Observations:
     """Reads over one connection with the key and with it in other cases, which may be accepted always, or never."""

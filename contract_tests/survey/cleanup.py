@@ -6,7 +6,7 @@ from functools import partial
 
 from contract_tests.evidence import Listing, Record, Removal
 from contract_tests.exchange import OTHER, OWN_KEY, TRIES, Exchange, Expect, id_of, whole_id
-from contract_tests.masking import shows
+from contract_tests.masking import begins, shows
 from contract_tests.survey.lifecycle import see_late
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.ledger import Entry
@@ -44,6 +44,7 @@ def remove_all(visitor: Visitor) -> None:
     if _adopt(visitor, listing):
         listing = _list_without(visitor, _delete_own(visitor))
     _forget_missing(visitor, listing)
+    _look_elsewhere(visitor)
     _clean_other_account(visitor)
 
 
@@ -96,6 +97,17 @@ def _forget_missing(visitor: Visitor, listing: Listing) -> None:
 def _is_missing(visitor: Visitor, entry: Entry, listing: Listing) -> bool:
     """Whether a record that is not listed is not read either; where not all are listed, the read has to say so."""
     return not _last_read(visitor, entry).shows(visitor.resource) if listing.complete else _is_gone(visitor, entry)
+
+
+def _look_elsewhere(visitor: Visitor) -> None:
+    """Read in the other account what the account never showed; what is there is left to the other account's clean-up."""
+    for entry in _left(visitor) if OTHER in visitor.target.keys else []:
+        if entry.identifier is None or entry.seen or not entry.marker:
+            continue
+        read = _clearly(partial(visitor.read, entry.identifier, Expect.OPEN, OTHER))
+        if read.record and begins(read.record.get(visitor.resource.label), entry.marker):
+            visitor.evidence.stray_reads.append(read)
+            visitor.target.ledger.note_owner(entry, OTHER)
 
 
 def _clean_other_account(visitor: Visitor) -> None:
@@ -178,9 +190,9 @@ def _last_read(visitor: Visitor, entry: Entry) -> Exchange:
 def _adopt(visitor: Visitor, listing: Listing) -> bool:
     """Note records that are listed with a marker of the run and that no create returned; return whether any were."""
     ledger, resource = visitor.target.ledger, visitor.resource.name
-    entries = [entry for entry in ledger.entries if (entry.resource, entry.owner) == (resource, OWN_KEY)]
+    entries = [entry for entry in ledger.entries if entry.resource == resource]
     orphans = [entry for entry in entries if entry.marker and not entry.seen and not entry.removed]
-    known_ids = {entry.identifier for entry in entries if entry.seen}
+    known_ids = {entry.identifier for entry in entries if entry.seen and entry.owner == OWN_KEY}
     adopted = False
     for row in listing.rows:
         identifier = whole_id(row)
@@ -193,7 +205,11 @@ def _adopt(visitor: Visitor, listing: Listing) -> bool:
             orphans.append(entry)
         if entry:
             ledger.note_id(entry, identifier)
-            ledger.note_seen(entry)
+            if entry.owner == OTHER:
+                ledger.note_owner(entry, OWN_KEY)
+                visitor.evidence.stray_reads.append(visitor.read(identifier, Expect.OPEN))
+            else:
+                ledger.note_seen(entry)
             orphans.remove(entry)
             adopted = True
     return adopted

@@ -273,6 +273,12 @@ class Ledger:
             entry.seen, entry.stale = True, False
             self._note("seen", entry)
 
+    def note_owner(self, entry: Entry, owner: str) -> None:
+        """Note that a create has made its record in another account, where it was seen with its marker."""
+        entry.owner, entry.seen = owner, True
+        self._foreign_ids.discard((entry.resource, entry.identifier or 0, owner))
+        self._note("seen", entry)
+
     def is_foreign(self, resource: str, identifier: int | None, owner: str = OWN_KEY) -> bool:
         """Whether a record was listed before the run's first create, and so is none of its own, whatever it shows."""
         return (resource, identifier, owner) in self._foreign_ids

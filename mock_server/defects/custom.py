@@ -870,6 +870,7 @@ CONNECTION_KEYS: WeakKeyDictionary[Any, dict[str, str]] = WeakKeyDictionary()  #
 LISTS_OF_OTHERS: WeakKeyDictionary[Any, list[str]] = WeakKeyDictionary()  # the keys of the latest lists, by service
 MOMENT, BRIEFLY = 0.05, 0.02  # seconds
 MAX_READS = 30  # at a time
+LOST_CREATE = 4  # the create whose record is made in another account
 TIMES = ("datetime", "last_datetime")
 
 
@@ -1074,6 +1075,15 @@ def lands_elsewhere(call: Call, serve: Serve) -> Response:
     lists.clear()
     if call.operation == "create" and call.account and len(latest) > 1 and call.authorization not in latest:
         return serve(call.by(latest[0]))
+    return serve(call)
+
+
+def lands_elsewhere_once(call: Call, serve: Serve) -> Response:
+    """Make one record of the first account in another account."""
+    if call.operation == "create" and call.authorization == f"Bearer {first_key(call)}":
+        call.memory["creates"] = call.memory.get("creates", 0) + 1
+        if call.memory["creates"] == LOST_CREATE:
+            return serve(call.by(f"Bearer {list(call.mock.accounts.keys)[1]}"))
     return serve(call)
 
 

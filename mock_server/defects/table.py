@@ -1077,6 +1077,9 @@ TABLE: Table = {
     "accounts.both-at-once-stay-apart": [
         defect("lists-share-an-account", "A list shows the account whose list is under way.",
                custom.lists_for_the_one_before)],
+    "accounts.creates-stay-in-their-account": [
+        defect("one-create-lands-elsewhere", "One of many creates makes a record in another account.",
+               custom.lands_elsewhere_once)],
     "accounts.connections-keep-no-key": [
         defect("connection-remembers-the-key", "A key in other cases counts as the one before it on its connection.",
                custom.remembers_by_connection, N)],

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from handmade import D, N, answer, deleted, listing, made, page, read, record, rows, said, visit, written
 
-from contract_tests.evidence import AccessAttempt, Evidence, KeyReads, Simultaneous
+from contract_tests.evidence import AccessAttempt, Creation, Evidence, KeyReads, Simultaneous
 from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Expect
 from contract_tests.target.identities import NOBODY, WRONG_KEY
 
@@ -322,6 +322,21 @@ def test_lists_at_one_moment_show_what_each_shows_alone() -> None:
     assert set(said(rule, around(same, by_other))) == {"S"}
     assert said(rule, around(other)).count("V") == 1
     assert said(rule, around(other, after=edited)) == ""
+
+
+def test_creates_stay_in_the_account_whose_key_they_carry() -> None:
+    rule = "accounts.creates-stay-in-their-account"
+    creations = {D.name: [Creation(answer("create", status=201), {}, frozenset(), 7, read(MINE))]}
+    stray = sent("read", {"data": MINE}, status=200, identity=OTHER)
+
+    def apart(*stray_reads: Exchange) -> Evidence:
+        evidence = visit(creations=creations, stray_reads={D.name: list(stray_reads)})
+        evidence.has_second_key = True
+        return evidence
+
+    assert said(rule, apart()) == "S"
+    assert said(rule, apart(stray)) == "SV"
+    assert said(rule, visit(creations=creations)) == "N"
 
 
 def test_a_connection_keeps_no_key() -> None:
