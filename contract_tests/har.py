@@ -20,6 +20,7 @@ import harfile
 
 from contract_tests.errors import UsageError
 from contract_tests.exchange import OWN_KEY, REJECTED, Exchange, Expect, Request, id_of, integer
+from contract_tests.masking import HIDDEN_NAMES
 from contract_tests.multipart import file_as_sent, media_type_of
 from contract_tests.target.connection import MAX_BODY_BYTES
 from contract_tests.verdicts import Outcome
@@ -245,7 +246,9 @@ def _recognised(contract: Contract, entry: dict[str, Any], number: int) -> tuple
     comment = _comment(entry)
     is_annotated = comment.get("expects") in set(Expect)
     expects = Expect(comment["expects"]) if is_annotated else Expect.OPEN
-    api_request = replace(api_request, identity=str(comment.get("identity", OWN_KEY)), expects=expects)
+    query = tuple((name, "[hidden]" if HIDDEN_NAMES.search(name.lower()) else text) for name, text in api_request.query)
+    identity = str(comment.get("identity", OWN_KEY))
+    api_request = replace(api_request, identity=identity, expects=expects, query=query)
     headers = {header["name"]: header["value"] for header in response["headers"]}
     status = response["status"] or None
     if not isinstance(status, int | None) or not all(isinstance(value, str) for value in headers.values()):

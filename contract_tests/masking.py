@@ -72,7 +72,7 @@ TELLING = {  # fields of others' records that show a choice of the service and n
     "datetime": re.compile(r"[0-9T:. +Z-]{1,35}"),
     "last_datetime": re.compile(r"[0-9T:. +Z-]{1,35}"),
 }
-HIDDEN_HEADERS = re.compile(r"key|token|secret|passw|credential|authorization|cookie|session")
+HIDDEN_NAMES = re.compile(r"key|token|secret|passw|credential|authorization|cookie|session")
 
 
 def printable_values(value: Any) -> Any:
@@ -168,7 +168,7 @@ class Masking:
         )
 
     def _header(self, name: str, value: str) -> str:
-        if HIDDEN_HEADERS.search(name):
+        if HIDDEN_NAMES.search(name):
             return "[hidden]"
         return self._redirect_location(value) if name == "location" else self.text(value)
 

@@ -130,15 +130,15 @@ def cut(text: str, end: str = "\n... cut") -> str:
 async def carried_out(module: str, arguments: Sequence[str], context: Context[Any, Any]) -> tuple[int, str]:
     """Run a command of this project to its end, and tell the client of its progress.
 
-    If the client cancels the call or goes away, the command is ended by SIGTERM, so that it can tidy up: it has a
-    session of its own, which outlives this process.
+    If the client cancels the call or goes away, or this process ends in whatever way, the command is ended by SIGTERM,
+    so that it can tidy up: it has a session of its own, which outlives this process.
 
     Returns:
         The exit status, and the last lines that it complained of.
     """
     last = deque[str](maxlen=LAST_LINES)
-    command = [sys.executable, "-P", "-m", module, *arguments]
-    process = await anyio.open_process(command, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE, start_new_session=True)
+    command = [sys.executable, "-P", "-m", "link_management_contract.attended", module, *arguments]
+    process = await anyio.open_process(command, stdin=PIPE, stdout=DEVNULL, stderr=PIPE, start_new_session=True)
     RUNNING.add(process)
     try:
         if process.stderr:

@@ -114,6 +114,14 @@ TRIAL_OPTIONS = [
         ["--runs"], type=click.IntRange(1), default=1000, show_default=True, metavar="N", help="stop after N runs"
     ),
     click.Option(
+        ["--limit"],
+        type=click.IntRange(1),
+        default=1800,
+        show_default=True,
+        metavar="SECONDS",
+        help="end the first run after so long; later ones end after five times what it took, and a minute",
+    ),
+    click.Option(
         ["--env"],
         multiple=True,
         type=_variable,

@@ -29,7 +29,7 @@ def extend(app: Flask, path: Path) -> None:
         function = getattr(module, "extend", None)
         if function is not None:
             function(app)
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, KeyboardInterrupt) as error:
         reason = error.msg if isinstance(error, SyntaxError) else error
         raise SettingsError(f"{path}{_line(error, path)}: {type(error).__name__}: {reason}") from error
     if function is None:

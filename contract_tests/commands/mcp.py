@@ -24,6 +24,7 @@ from contract_tests.target.connection import is_loopback
 from contract_tests.verdicts import VIOLATED, Verdict
 from link_management_contract import Contract
 from link_management_contract.agents import QUOTED, Tools, answer, carried_out, cut
+from link_management_contract.texts import printable
 
 INSTRUCTIONS = (
     "Judges servers that implement the link-management API. Call `judge`, correct what stands in `fix_this_first`,"
@@ -156,7 +157,10 @@ class Session:
         keys = "CONTRACT_API_KEY=... CONTRACT_SECOND_API_KEY=..."
         head = answer(run=f"{keys} sh {path}", statuses={0: "fixed", 1: "broken", 125: "neither"})
         steps = BOILERPLATE.sub("# ...\n", path.read_text("utf-8"))
-        return cut(f"{head}\n{steps}", "\n... cut; the file has all of it")
+        quotes = [f"| {printable(line)}" for line in steps.splitlines()]
+        return cut(
+            "\n".join([head, f"{QUOTED}, each line after a bar:", *quotes]), "\n| ... cut; the file has all of it"
+        )
 
     def compare(self) -> str:
         """What is better and what is worse in the last run than in the one before."""

@@ -100,7 +100,7 @@ def _is_missing(visitor: Visitor, entry: Entry, listing: Listing) -> bool:
 
 
 def _look_elsewhere(visitor: Visitor) -> None:
-    """Read in the other account what the account never showed; what is there is left to the other account's clean-up."""
+    """Read in the other account what the account never showed; what is there is that account's to clean up."""
     for entry in _left(visitor) if OTHER in visitor.target.keys else []:
         if entry.identifier is None or entry.seen or not entry.marker:
             continue

@@ -88,7 +88,9 @@ class Guard:
                 yield LOCAL_ONLY
         if incoming.headers.get("Origin") in self.origins:
             return
-        if _host(incoming.headers.get("Origin", f"http://{incoming.host}")).netloc != incoming.host:
+        own_origin = f"{incoming.scheme}://{incoming.host}"
+        origin = _host(incoming.headers.get("Origin", own_origin))
+        if origin.netloc != incoming.host or (not self.token and origin.scheme != incoming.scheme):
             yield LOCAL_ONLY
         if incoming.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none") and not _is_a_visit(incoming):
             yield LOCAL_ONLY

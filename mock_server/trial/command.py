@@ -39,7 +39,7 @@ def try_client(options: SimpleNamespace, settings: Mapping[str, Any]) -> int:
     if folder:
         report.prepare(folder)
     client = Person() if options.manual else Command(options.client, dict(options.env))
-    runs = Runs({"host": options.host, "port": _port(options), **settings}, client)
+    runs = Runs({"host": options.host, "port": _port(options), **settings}, client, options.limit)
     client_test = ClientTest(runs, usual, jobs=options.jobs, max_runs=options.runs, is_repeated=not options.manual)
     for number in SIGNALS:
         signal.signal(number, signal.default_int_handler)

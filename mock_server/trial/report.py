@@ -186,10 +186,12 @@ def _junit(results: Document) -> str:
         if entry["result"] == NOT_TRIED or _name(entry) in results.get("accepted", ()):
             SubElement(case, "skipped", message="as in the baseline" if lines else "stopped before")
         elif _name(entry) in failures(results):
-            SubElement(case, "failure", message=lines[0]).text = printable("\n".join([*lines, entry["output"]]))
+            SubElement(case, "failure", message=printable(lines[0])).text = printable(
+                "\n".join([*lines, entry["output"]])
+            )
     if results["status"] == BY_ITSELF:
         case = SubElement(suite, "testcase", classname="client", name="default choices", time="0")
-        SubElement(case, "error", message=results["stopped"]).text = printable(results["output"])
+        SubElement(case, "error", message=printable(results["stopped"])).text = printable(results["output"])
     for name, path in {"tests": "*", "failures": "*/failure", "errors": "*/error", "skipped": "*/skipped"}.items():
         suite.set(name, str(len(suite.findall(path))))
     indent(suites)

@@ -62,8 +62,9 @@ class Runs:
 
     Args:
         settings: the arguments of `MockServer`.
-        client: lets the client do its work, given a server, what is different about it, and a limit in seconds or
-            None; why it failed, if it did, and what it printed.
+        client: lets the client do its work, given a server, what is different about it, and a limit in seconds; why it
+            failed, if it did, and what it printed.
+        limit: the seconds that the first run may take.
 
     Attributes:
         first: the run with default choices, once it is known.
@@ -71,9 +72,12 @@ class Runs:
     """
 
     def __init__(
-        self, settings: Mapping[str, Any], client: Callable[[MockServer, Variation, float | None], tuple[str, str]]
+        self,
+        settings: Mapping[str, Any],
+        client: Callable[[MockServer, Variation, float], tuple[str, str]],
+        limit: float,
     ) -> None:
-        self._settings, self._client = settings, client
+        self._settings, self._client, self._limit = settings, client, limit
         self.first = Result()
         self.operations = Operations(contract_of(Settings(contract=settings.get("contract"))), settings["base_path"])
 
@@ -86,7 +90,7 @@ class Runs:
         changed["conditions"] = {**self._settings["conditions"], **(kind.conditions if kind else {})}
         with MockServer(**{**self._settings, **changed}, around=tap.attach) as server:
             started = time.monotonic()
-            limit = MIN_SECONDS + TIMES_AS_LONG * first.seconds + first.count if first.count else None
+            limit = MIN_SECONDS + TIMES_AS_LONG * first.seconds + first.count if first.count else self._limit
             failure, output = self._client(server, variation, limit)
             seconds = time.monotonic() - started
         entries = server.running.journal.find()
@@ -115,7 +119,7 @@ class Command:
         self._words, self._variables = list(words), variables
         self._live: dict[int, subprocess.Popen[bytes]] = {}
 
-    def __call__(self, server: MockServer, _: Variation, limit: float | None) -> tuple[str, str]:
+    def __call__(self, server: MockServer, _: Variation, limit: float) -> tuple[str, str]:
         """Run the command.
 
         Raises:
@@ -183,7 +187,7 @@ def _keep_end(stream: Any, output: bytearray) -> None:
 class Person:
     """A client that no command can start: a person says whether it passed."""
 
-    def __call__(self, server: MockServer, variation: Variation, _: float | None) -> tuple[str, str]:
+    def __call__(self, server: MockServer, variation: Variation, _: float) -> tuple[str, str]:
         """Ask until the answer is clear.
 
         Raises:

@@ -173,6 +173,9 @@ async def test_orders_of_a_server_are_quoted_and_nothing_more() -> None:
             heard += [await text_of(client, "next_finding", rule="operations.create-answers")]
             script = await text_of(client, "script", rule="operations.create-answers")
     assert "IGNORE" in heard[0]
+    head, quotes = script.split(f"\n{QUOTED}, each line after a bar:\n")
+    assert json.loads(head)["statuses"]
+    assert all(line.startswith("| ") for line in quotes.split("\n"))
     assert "IGNORE" not in script
     for text in heard:
         assert "IGNORE" not in json.dumps(_without_quotes(json.loads(text)))

@@ -104,7 +104,7 @@ def test_without_a_second_key_its_rules_do_not_apply(server: MockServer) -> None
         without="CONTRACT_SECOND_API_KEY",
     )
     assert ended.returncode == 0
-    assert f"accounts    {ACCOUNTS - 18}     ·     ·             ·              18" in ended.stdout
+    assert f"accounts    {ACCOUNTS - 21}     ·     ·             ·              21" in ended.stdout
 
 
 def test_a_budget_that_is_spent_leaves_rules_undecided_and_nothing_behind(server: MockServer) -> None:

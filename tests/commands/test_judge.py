@@ -149,6 +149,13 @@ def test_bodies_that_cannot_be_read_are_counted_by_reason(tmp_path: Path, body: 
     assert f"contract-tests: 2 of the entries passed over: {why}\n" in ended.stderr
 
 
+def test_a_secret_in_a_recorded_url_is_not_shown(tmp_path: Path) -> None:
+    bad = recorded("GET", "/api/domains/7?access_token=s3cret-value", 200, '{"data": {"id": 7}}')
+    ended = judged(tmp_path / "a.har", bad, recorded("GET", "/api/domains/", 200, WHOLE))
+    assert "access_token=" in ended.stdout
+    assert "s3cret-value" not in ended.stdout + ended.stderr
+
+
 def test_of_two_services_in_one_record_one_is_chosen(tmp_path: Path) -> None:
     bad = recorded("GET", "/api/domains/", 200, without("meta", "total"), there="https://staging.example.com")
     good = [recorded("GET", "/api/domains/", 200, WHOLE)] * 2

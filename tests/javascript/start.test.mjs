@@ -48,6 +48,11 @@ it("runs the command line in MOCK_SERVER, whose words may be quoted", async () =
   assert.match(calls()[0], /^mock server --records 0 --port 0 --ready-json$/);
 });
 
+it("takes a line for a line that only looks like the mock's", async () => {
+  put("mock-server", `echo '{"base_url": nope'; exec ${HERE} "$@"`);
+  await tried({ from: "nowhere" });
+});
+
 it("prefers a command that it is given", async () => {
   process.env.MOCK_SERVER = "false";
   await tried({ command: [HERE, "--seed", "7"] });

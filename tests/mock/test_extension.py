@@ -126,6 +126,7 @@ def test_it_is_read_again_with_all_records_kept_and_a_mistake_changes_nothing(tm
         ("def extend(app:\n", "mine.py, line 1: SyntaxError: '(' was never closed"),
         ("import json\n\n1 / 0\n", "mine.py, line 3: ZeroDivisionError: division by zero"),
         ("raise SystemExit(3)\n", "mine.py, line 1: SystemExit: 3"),
+        ("raise KeyboardInterrupt\n", "mine.py, line 1: KeyboardInterrupt: "),
         ("from json import loads\ndef extend(app):\n    loads('{')\n", "mine.py, line 3: JSONDecodeError: "),
         ("def extends(app):\n    pass\n", "mine.py has no function `extend(app)`; define one"),
         ("def extend():\n    pass\n", "mine.py: TypeError: extend() takes 0 positional arguments"),

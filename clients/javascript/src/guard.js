@@ -21,6 +21,16 @@ const note = (text) => { said = `${said}${text}`.slice(-LONGEST); };
 /** @param {NodeJS.Signals} signal */
 const end = (signal) => process.kill(process.platform === "win32" ? Number(child.pid) : -process.pid, signal);
 
+/** What a line says in JSON; undefined if it says nothing in it.
+ * @param {string} line */
+function parsed(line) {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Ends what is left of the group, which this process leads and so ends with. */
 function leave() {
   if (process.platform !== "win32" || !hasEnded) end("SIGKILL");
@@ -30,7 +40,8 @@ function leave() {
 setTimeout(fail, Number(seconds) * 1000, `was not ready after ${seconds} seconds`).unref();
 child.stderr.on("data", note);
 createInterface({ input: child.stdout }).on("line", (line) => {
-  if (/^\{.*"base_url":/.test(line)) tell({ ready: JSON.parse(line) });
+  const ready = parsed(line);
+  if (ready?.base_url) tell({ ready });
   else note(`${line}\n`);
 });
 child.on("error", (error) => {
