@@ -14,6 +14,7 @@ from pathlib import Path
 from contract_tests.cli import main, parse
 from contract_tests.errors import StoppedError, UsageError
 from contract_tests.reports import results
+from contract_tests.reports.ci import COMMENT
 
 BOOLEANS = {"true": True, "false": False, "": False}
 
@@ -54,15 +55,16 @@ def run(inputs: Mapping[str, str]) -> int:
     Returns:
         The exit status of the run; 4 if the inputs cannot be read, in which case nothing is sent.
     """
+    folder = Path(inputs["INPUT_REPORT_DIR"])
+    path = folder / results.FILE
+    for earlier in (path, folder / COMMENT):  # of an earlier run, or committed; a run that does not begin writes none
+        with suppress(OSError):
+            earlier.unlink()
     try:
         line = command_line(inputs)
     except StoppedError as error:
         print(f"::error::contract-tests: {' '.join(str(error).split())}")
         return error.status
-    folder = Path(inputs["INPUT_REPORT_DIR"])
-    path = folder / results.FILE
-    with suppress(OSError):
-        path.unlink()  # of an earlier run
     status = main(line)
     verdict = json.loads(path.read_text(encoding="utf-8"))["verdict"] if path.exists() else ""
     if inputs.get("GITHUB_OUTPUT"):

@@ -166,6 +166,14 @@ def test_a_switch_that_is_neither_on_nor_off_stops_the_action(tmp_path: Path, ri
     assert 'the input allow-writes is "yes please"; give true or false' in ended.stdout
 
 
+def test_a_committed_comment_is_not_left_to_be_posted(tmp_path: Path, right: MockServer) -> None:
+    committed = tmp_path / "reports" / "comment.md"
+    committed.parent.mkdir()
+    committed.write_text("<!-- contract-tests --> conforms", "utf-8")
+    assert judge(tmp_path, right.base_url, allow_writes="yes please").returncode == 4
+    assert not committed.exists()
+
+
 def test_arguments_are_read_as_a_shell_would(tmp_path: Path, right: MockServer) -> None:
     ended = judge(tmp_path, right.base_url, arguments=f"{QUICK} --read-only \\\n --header 'X-Name: O'\\''Neil' # none")
     assert ended.returncode == 4  # a comment is none here

@@ -23,7 +23,7 @@ from link_management_contract import Resource
 from mock_server.defects import DEFECTS
 from mock_server.effects import conditions
 from mock_server.errors import Refusal, SettingsError
-from mock_server.settings import FORWARDS, Settings
+from mock_server.settings import FORWARDS, Settings, is_sandbox
 
 SUPPORTED = ("code", "delay", "defect", "lost")
 IGNORED = ("respond-async", "return", "wait", "handling")  # registered preferences that the mock ignores
@@ -198,9 +198,14 @@ class Effect:
         return (
             self.method.upper() in ("*", method)
             and fnmatchcase(path, self.path)
-            and (account == self.account or fnmatchcase(account, self.account))  # a key may hold a bracket
+            and self._is_of(account)
             and (self.ends is None or time() < self.ends)
         )
+
+    def _is_of(self, account: str) -> bool:
+        """Whether it is for an account; for a sandbox, whose key may hold any sign of a pattern, only by all of its key."""
+        is_named = self.account in ("*", account)
+        return is_named or (not is_sandbox(account) and fnmatchcase(account, self.account))
 
     def after_request(self) -> tuple[bool, Effect | None]:
         """Whether the next request that matches gets it, and what remains of it then."""
@@ -320,7 +325,7 @@ class Effects:
         literal = WILD.split(effect.path, maxsplit=1)[0]
         is_success = effect.body is not None and (effect.status or HTTPStatus.OK) < HTTPStatus.BAD_REQUEST
         is_known = is_success or any(_may_be(path, literal, is_exact=literal == effect.path) for path in self._paths)
-        if is_known and not QUERY.search(effect.path):
+        if (is_known or self._settings.extend) and not QUERY.search(effect.path):
             return ""
         return (
             f'"path" is "{effect.path}", which no request to this API has; give one such as {self._settings.base_path}'
