@@ -203,7 +203,7 @@ class Effect:
         )
 
     def _is_of(self, account: str) -> bool:
-        """Whether it is for an account; for a sandbox, whose key may hold any sign of a pattern, only by all of its key."""
+        """Whether it is for an account; for a sandbox, whose key may hold any sign of a pattern, named in full."""
         is_named = self.account in ("*", account)
         return is_named or (not is_sandbox(account) and fnmatchcase(account, self.account))
 

@@ -44,8 +44,8 @@ def test_a_route_is_added_and_knows_the_account(tmp_path: Path) -> None:
 def test_answers_and_conditions_are_forced_at_a_route_of_ones_own(tmp_path: Path) -> None:
     mock = Extended(tmp_path, ROUTE)
     mock.server.running.force({"path": "/api/me", "status": 503, "times": 1})
-    mock.server.running.force({"path": "/api/me", "condition": "rate-limit=1"})
-    assert [mock.ask("GET", "/api/me").status_code for _ in range(3)][::2] == [503, 429]
+    mock.server.running.force({"path": "/api/me", "condition": "too-many=2"})
+    assert [mock.ask("GET", "/api/me").status_code for _ in range(4)] == [503, 429, 200, 429]
 
 
 def test_a_route_reads_records_as_clients_do(tmp_path: Path) -> None:
