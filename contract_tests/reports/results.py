@@ -16,6 +16,7 @@ from typing import Any
 from contract_tests.errors import UsageError
 from contract_tests.exchange import (
     MAX_PARTS,
+    OWN_KEY,
     Exchange,
     FormValue,
     Request,
@@ -250,7 +251,9 @@ def request_summary(request: Request) -> str:
     media_type = media_type_of(request.form_style) if request.form_style != USUAL else "multipart/form-data"
     media_type += ", in chunks" if request.form_style.chunked else ""
     form = f", as {media_type}" if request.form is not None and request.body is None else ""
-    return f"{request.method} {request.target}{f' with {_shorten(fields, MAX_FORM_LENGTH)}' if fields else ''}{form}"
+    sender = f", with {request.identity}" if request.identity != OWN_KEY else ""
+    fields = f" with {_shorten(fields, MAX_FORM_LENGTH)}" if fields else ""
+    return f"{request.method} {request.target}{fields}{form}{sender}"
 
 
 def _form_value(value: FormValue, style: FormStyle) -> str:

@@ -228,16 +228,34 @@ def _pages_cover(scan: PagingScan, resource: Resource) -> Observations:
         if not last or (len(ids) < last * size and not scan.before.complete):
             continue
         shown_ids = [identifier for number in range(1, last + 1) for identifier in _ids(pages[number].rows)]
-        missing, duplicates = len(set(map(str, window)) - set(shown_ids)), len(shown_ids) - len(set(shown_ids))
-        holds = not missing and not duplicates and len(shown_ids) == len(window)
-        received = f"{missing} records missing and {duplicates} shown twice on pages 1 to {last}"
+        missing_ids = [identifier for identifier in map(str, window) if identifier not in shown_ids]
+        duplicates = len(shown_ids) - len(set(shown_ids))
+        holds = not missing_ids and not duplicates and len(shown_ids) == len(window)
+        received = f"{len(missing_ids)} records missing and {duplicates} shown twice on pages 1 to {last}"
+        received += f"; record {missing_ids[0]} is missing" if missing_ids else ""
         yield decide(pages[last].exchange, holds, f"the first {len(window)} records, each once", received)
     for page in scan.pages:
         size = page.size or resource.default_page_size
         if page.number > 3 and scan.before.complete and page.rows:  # noqa: PLR2004 - a last page, on its own
             window = ids[(page.number - 1) * size : page.number * size]
             holds = set(map(str, window)) == set(_ids(page.rows))
-            yield decide(page.exchange, holds, f"the records of page {page.number}", "others")
+            received = "" if holds else _first_difference(list(_ids(page.rows)), list(map(str, ids)), page.number, size)
+            yield decide(page.exchange, holds, f"the records of page {page.number}", received)
+
+
+def _first_difference(shown_ids: list[str], all_ids: list[str], number: int, size: int) -> str:
+    """Which record a page shows that belongs on another, or that it leaves out."""
+    window = all_ids[(number - 1) * size : number * size]
+    extra_id = next((identifier for identifier in shown_ids if identifier not in window), None)
+    if extra_id is None:
+        missing_id = next(identifier for identifier in window if identifier not in shown_ids)
+        return f"them without record {missing_id}"
+    place = (
+        f"which belongs on page {all_ids.index(extra_id) // size + 1}"
+        if extra_id in all_ids
+        else "which was not listed"
+    )
+    return f"record {extra_id}, {place}"
 
 
 @rule("pagination.order-is-the-same-again", needs=NEEDS_LISTINGS)
