@@ -165,8 +165,11 @@ class MemoryAccounts:
         """Let one account start again as it began, or as a copy of another; the others stay as they are.
 
         Raises:
-            SettingsError: if the key opens no account.
+            SettingsError: if the key opens no account, or a sandbox would take too much memory.
         """
+        size = sum(collection.size for collection in template.collections.values()) if template else 0
+        if is_sandbox(key) and size > MAX_ACCOUNT_BYTES:
+            raise SettingsError(f"a sandbox holds {MAX_ACCOUNT_BYTES >> 20} MiB; give fewer or shorter records")
         with self._lock:
             accounts: dict[str, MemoryAccount] = self._sandboxes if is_sandbox(key) else self._by_key
             before = accounts.get(key)
@@ -175,9 +178,16 @@ class MemoryAccounts:
             if before is None:
                 self._keep_within_bounds()
             name = before.name if before else key
+            for collection in before.collections.values() if before else ():
+                collection.forget()
             account = accounts[key] = self._copy(template or self._pristine.get(key, self._model), name)
-        for collection in before.collections.values() if before else ():
-            collection.forget()
+            for collection in account.collections.values() if template and is_sandbox(key) else ():
+                collection.charge()
+            while is_sandbox(key) and self._total_bytes.bytes > MAX_TOTAL_BYTES:
+                oldest = self._least_recently_used(account)
+                if not oldest:
+                    break
+                self._discard(oldest)
         return account
 
     @property

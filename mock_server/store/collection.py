@@ -228,6 +228,17 @@ class MemoryCollection:
             del contents.records[identifier]
             contents.release(contents.claim(record))
 
+    @property
+    def size(self) -> int:
+        """About how much memory its records take, in bytes."""
+        return sum(BYTES_PER_RECORD + size_of(record.values) for record in self.records_in_memory)
+
+    def charge(self) -> None:
+        """Count the records that it begins with as memory that it takes, too, because nobody else has them."""
+        size = self.size
+        with self._lock:
+            self._count(size)
+
     def forget(self) -> None:
         """Stop counting its memory, because nobody uses it again."""
         with self._lock:
