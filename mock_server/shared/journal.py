@@ -8,7 +8,7 @@ from dataclasses import asdict, fields
 from typing import Any, TypeVar
 
 from link_management_contract import Resource
-from mock_server.effects.effect import Effect, Effects, State
+from mock_server.effects.effect import MAX_BODY_BYTES, Effect, Effects, State
 from mock_server.errors import SettingsError
 from mock_server.http.masking import masked_key
 from mock_server.journal.journal import (
@@ -190,11 +190,21 @@ class SharedEffects(Effects):
     def _change(self, change: Callable[[State], Result]) -> Result:
         def edit(head: dict[str, Any]) -> Result:
             state = _state(head)
+            count = len(state.effects)
             result = change(state)
+            if len(state.effects) > count and _body_bytes(state) > MAX_BODY_BYTES:
+                raise SettingsError(
+                    f"each request on a store reads the bodies of forced answers, which take {MAX_BODY_BYTES:,} bytes"
+                    " together at most; force shorter ones, or remove some"
+                )
             head |= {"forced": [asdict(effect) for effect in state.effects], "forced_count": state.count}
             return result
 
         return self._store.edit(edit)
+
+
+def _body_bytes(state: State) -> int:
+    return sum(len(json.dumps(effect.body, ensure_ascii=False).encode()) for effect in state.effects if effect.body is not None)
 
 
 def _state(head: dict[str, Any]) -> State:
