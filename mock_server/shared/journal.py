@@ -204,7 +204,8 @@ class SharedEffects(Effects):
 
 
 def _body_bytes(state: State) -> int:
-    return sum(len(json.dumps(effect.body, ensure_ascii=False).encode()) for effect in state.effects if effect.body is not None)
+    bodies = (effect.body for effect in state.effects if effect.body is not None)
+    return sum(len(json.dumps(body, ensure_ascii=False).encode()) for body in bodies)
 
 
 def _state(head: dict[str, Any]) -> State:
