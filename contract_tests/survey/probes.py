@@ -127,7 +127,12 @@ def _values(visitor: Visitor, subjects: list[int]) -> Iterator[Step]:
         yield partial(_change, visitor, identifier, {"custom_index_url": ""}, Expect.OPEN)
     if resource.types:
         unusual = [type_form(resource, "slack") | {"email": "", "webhook": "x"}, UNKNOWN_TYPE]
-        yield partial(_create, visitor, [*unusual, {"webhook": "x"}, {"type": "email", "email": "x"}], Expect.OPEN)
+        yield partial(
+            _create,
+            visitor,
+            [*unusual, {"webhook": "x"}, {"type": "microsoft_teams", "microsoft_teams": "x"}],
+            Expect.OPEN,
+        )
     else:
         yield partial(_create, visitor, [invalid], Expect.OPEN)
     if label == "name":
