@@ -17,6 +17,7 @@ from contract_tests.errors import UsageError
 from contract_tests.exchange import (
     MAX_PARTS,
     OWN_KEY,
+    WRITES,
     Exchange,
     FormValue,
     Request,
@@ -328,8 +329,13 @@ def _letters(name: str) -> str:
 
 
 def _cause(finding: Violation, exchanges: Iterable[Exchange]) -> Exchange | None:
-    """The run's latest write to the record that an answer shows wrongly, or that could not be changed or deleted."""
+    """The run's latest write to the record that an answer shows wrongly, or that could not be changed or deleted.
+
+    Of a list that fails, it is the latest write before lists began to fail, if they worked before.
+    """
     exchange = finding.exchange
+    if exchange.request.operation == "list" and exchange.failed:
+        return _last_write_before_failures(exchange, exchanges)
     resource, identifier = exchange.request.resource, exchange.request.identifier
     row = re.match(r"/data/(\d+)", finding.at)
     if row and isinstance(exchange.data, list) and int(row[1]) < len(exchange.data):
@@ -339,6 +345,21 @@ def _cause(finding: Violation, exchanges: Iterable[Exchange]) -> Exchange | None
     earlier = (step for step in exchanges if step.number < exchange.number and step.request.resource == resource)
     writes = [step for step in earlier if step.succeeded and _written_id(step) == identifier]
     return max(writes, key=lambda write: write.number, default=None)
+
+
+def _last_write_before_failures(failure: Exchange, exchanges: Iterable[Exchange]) -> Exchange | None:
+    resource = failure.request.resource
+    steps = sorted(
+        (step for step in exchanges if step.request.resource == resource and step.number <= failure.number),
+        key=lambda step: step.number,
+    )
+    lists = [step for step in steps if step.request.operation == "list" and step.request.identity == OWN_KEY]
+    worked_last = max((step.number for step in lists if step.succeeded), default=None)
+    if worked_last is None:
+        return None
+    failed_first = min(step.number for step in lists if step.number > worked_last)
+    writes = [step for step in steps if step.succeeded and step.request.operation in WRITES]
+    return next((write for write in reversed(writes) if worked_last < write.number < failed_first), None)
 
 
 def _written_id(exchange: Exchange) -> Any:

@@ -95,6 +95,21 @@ def test_a_record_that_is_wrong_or_cannot_be_deleted_comes_with_the_write_that_i
     assert "cause" not in told(page, "/data/0/host", (create, other, page))
 
 
+def test_lists_that_fail_from_a_write_on_come_with_it() -> None:
+    def listed(number: int, status: int) -> Exchange:
+        return Exchange(Request("list", "domains", "GET", "/api/domains/"), number, status, {}, b"{}")
+
+    def written(number: int, host: str, status: int = 201) -> Exchange:
+        request = Request("create", "domains", "POST", "/api/domains", form={"host": host})
+        return Exchange(request, number, status, {}, b'{"data": {"id": 7}}')
+
+    harmless, harmful, later = written(2, "a.example.com"), written(4, "b.example.com"), written(7, "c.example.com")
+    refused = written(5, "d.example.com", 422)
+    steps = (listed(1, 200), harmless, listed(3, 200), harmful, refused, listed(6, 500), later, listed(8, 500))
+    assert told(steps[-1], exchanges=steps)["cause"].startswith("POST /api/domains with host=b.example.com")
+    assert "cause" not in told(steps[-1], exchanges=steps[1:2] + steps[3:])
+
+
 def result(rule: str, kind: str = "domains", exchange: int = 1, verdict: str = "fail", **more: Any) -> dict[str, Any]:
     findings = [{"exchange": exchange, "at": more.pop("at", "")}] if verdict in ("fail", "warn") else []
     return {"rule": rule, "kind": kind, "verdict": verdict, "findings": findings, "waived": None, "reasons": []} | more
