@@ -870,7 +870,7 @@ CONNECTION_KEYS: WeakKeyDictionary[Any, dict[str, str]] = WeakKeyDictionary()  #
 LISTS_OF_OTHERS: WeakKeyDictionary[Any, list[str]] = WeakKeyDictionary()  # the keys of the latest lists, by service
 MOMENT, BRIEFLY = 0.05, 0.02  # seconds
 MAX_READS = 30  # at a time
-LOST_CREATE = 4  # the create whose record is made in another account
+LOST_CREATE = 2  # the create whose record is made in another account
 TIMES = ("datetime", "last_datetime")
 
 
