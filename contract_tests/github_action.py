@@ -57,7 +57,8 @@ def run(inputs: Mapping[str, str]) -> int:
     """
     folder = Path(inputs["INPUT_REPORT_DIR"])
     path = folder / results.FILE
-    for earlier in (path, folder / COMMENT):  # of an earlier run, or committed; a run that does not begin writes none
+    # Of an earlier run, or committed; a run that does not begin writes none, and without a folder none is a report.
+    for earlier in (path, folder / COMMENT) if inputs["INPUT_REPORT_DIR"] else ():
         with suppress(OSError):
             earlier.unlink()
     try:

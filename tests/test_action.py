@@ -174,6 +174,17 @@ def test_a_committed_comment_is_not_left_to_be_posted(tmp_path: Path, right: Moc
     assert not committed.exists()
 
 
+def test_without_a_folder_for_reports_nothing_is_deleted(
+    tmp_path: Path, right: MockServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "comment.md").write_text("the user's", "utf-8")
+    (tmp_path / "results.json").write_text("{}", "utf-8")
+    assert judge(tmp_path, right.base_url, report_dir="").returncode == 4
+    assert (tmp_path / "comment.md").exists()
+    assert (tmp_path / "results.json").exists()
+
+
 def test_arguments_are_read_as_a_shell_would(tmp_path: Path, right: MockServer) -> None:
     ended = judge(tmp_path, right.base_url, arguments=f"{QUICK} --read-only \\\n --header 'X-Name: O'\\''Neil' # none")
     assert ended.returncode == 4  # a comment is none here

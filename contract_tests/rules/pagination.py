@@ -218,7 +218,7 @@ def pages_partition_the_collection(evidence: Evidence) -> Observations:
 
 def _pages_cover(scan: PagingScan, resource: Resource) -> Observations:
     """Whether consecutive pages of one size show what the beginning of the listing shows."""
-    ids = list(scan.before.ids)
+    ids = list(map(str, scan.before.ids))
     for size in resource.page_sizes:
         pages = {page.number: page for page in scan.pages if (page.size or resource.default_page_size) == size}
         last = 0
@@ -228,8 +228,9 @@ def _pages_cover(scan: PagingScan, resource: Resource) -> Observations:
         if not last or (len(ids) < last * size and not scan.before.complete):
             continue
         shown_ids = [identifier for number in range(1, last + 1) for identifier in _ids(pages[number].rows)]
-        missing_ids = [identifier for identifier in map(str, window) if identifier not in shown_ids]
-        duplicates = len(shown_ids) - len(set(shown_ids))
+        distinct_ids = set(shown_ids)
+        missing_ids = [identifier for identifier in dict.fromkeys(window) if identifier not in distinct_ids]
+        duplicates = len(shown_ids) - len(distinct_ids)
         holds = not missing_ids and not duplicates and len(shown_ids) == len(window)
         received = f"{len(missing_ids)} records missing and {duplicates} shown twice on pages 1 to {last}"
         received += f"; record {missing_ids[0]} is missing" if missing_ids else ""
@@ -238,24 +239,25 @@ def _pages_cover(scan: PagingScan, resource: Resource) -> Observations:
         size = page.size or resource.default_page_size
         if page.number > 3 and scan.before.complete and page.rows:  # noqa: PLR2004 - a last page, on its own
             window = ids[(page.number - 1) * size : page.number * size]
-            holds = set(map(str, window)) == set(_ids(page.rows))
-            received = "" if holds else _first_difference(list(_ids(page.rows)), list(map(str, ids)), page.number, size)
+            shown_ids = _ids(page.rows)
+            holds = set(window) == set(shown_ids)
+            received = "" if holds else _first_difference(shown_ids, window, ids, size)
             yield decide(page.exchange, holds, f"the records of page {page.number}", received)
 
 
-def _first_difference(shown_ids: list[str], all_ids: list[str], number: int, size: int) -> str:
-    """Which record a page shows that belongs on another, or that it leaves out."""
-    window = all_ids[(number - 1) * size : number * size]
+def _first_difference(shown_ids: list[str], window: list[str], all_ids: list[str], size: int) -> str:
+    """Which record a page shows that belongs on another, or that it leaves out.
+
+    Args:
+        window: the ids that the listing has where the page is.
+    """
     extra_id = next((identifier for identifier in shown_ids if identifier not in window), None)
     if extra_id is None:
         missing_id = next(identifier for identifier in window if identifier not in shown_ids)
         return f"them without record {missing_id}"
-    place = (
-        f"which belongs on page {all_ids.index(extra_id) // size + 1}"
-        if extra_id in all_ids
-        else "which was not listed"
-    )
-    return f"record {extra_id}, {place}"
+    if extra_id not in all_ids:
+        return f"record {extra_id}, which was not listed"
+    return f"record {extra_id}, which belongs on page {all_ids.index(extra_id) // size + 1}"
 
 
 @rule("pagination.order-is-the-same-again", needs=NEEDS_LISTINGS)

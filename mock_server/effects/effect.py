@@ -198,11 +198,11 @@ class Effect:
         return (
             self.method.upper() in ("*", method)
             and fnmatchcase(path, self.path)
-            and self._is_for(account)
+            and self._applies_to(account)
             and (self.ends is None or time() < self.ends)
         )
 
-    def _is_for(self, account: str) -> bool:
+    def _applies_to(self, account: str) -> bool:
         """Whether it is for an account; for a sandbox, whose key may hold any sign of a pattern, named in full."""
         is_named = self.account in ("*", account)
         return is_named or (not is_sandbox(account) and fnmatchcase(account, self.account))

@@ -53,6 +53,11 @@ class MemoryAccount:
         """About how much memory it takes beyond what it began with, in bytes."""
         return sum(collection.written_bytes for collection in self.collections.values())
 
+    @property
+    def size(self) -> int:
+        """About how much memory its records take, in bytes."""
+        return sum(collection.size for collection in self.collections.values())
+
     def copy(self, name: str, clock: Clock, total_bytes: ByteCount) -> MemoryAccount:
         """A separate account with the same records."""
         is_charged = is_sandbox(name)
@@ -167,8 +172,8 @@ class MemoryAccounts:
         Raises:
             SettingsError: if the key opens no account, or a sandbox would take too much memory.
         """
-        size = sum(collection.size for collection in template.collections.values()) if template else 0
-        if is_sandbox(key) and size > MAX_ACCOUNT_BYTES:
+        is_charged = template is not None and is_sandbox(key)
+        if template and is_charged and template.size > MAX_ACCOUNT_BYTES:
             raise SettingsError(f"a sandbox holds {MAX_ACCOUNT_BYTES >> 20} MiB; give fewer or shorter records")
         with self._lock:
             accounts: dict[str, MemoryAccount] = self._sandboxes if is_sandbox(key) else self._by_key
@@ -181,13 +186,10 @@ class MemoryAccounts:
             for collection in before.collections.values() if before else ():
                 collection.forget()
             account = accounts[key] = self._copy(template or self._pristine.get(key, self._model), name)
-            for collection in account.collections.values() if template and is_sandbox(key) else ():
-                collection.charge()
-            while is_sandbox(key) and self._total_bytes.bytes > MAX_TOTAL_BYTES:
-                oldest = self._least_recently_used(account)
-                if not oldest:
-                    break
-                self._discard(oldest)
+            if is_charged:
+                for collection in account.collections.values():
+                    collection.charge()
+                self._make_way(account)
         return account
 
     @property
@@ -259,11 +261,17 @@ class MemoryAccounts:
         if self._total_bytes.bytes + size <= MAX_TOTAL_BYTES:
             return
         with self._lock:
-            while self._total_bytes.bytes + size > MAX_TOTAL_BYTES:
-                oldest = self._least_recently_used(account)
-                if not oldest:
-                    raise full("All accounts together", MAX_TOTAL_BYTES)
-                self._discard(oldest)
+            if not self._make_way(account, size):
+                raise full("All accounts together", MAX_TOTAL_BYTES)
+
+    def _make_way(self, account: MemoryAccount, size: int = 0) -> bool:
+        """Discard other sandboxes until `size` more bytes fit, for one who has the lock; return whether they do."""
+        while self._total_bytes.bytes + size > MAX_TOTAL_BYTES:
+            oldest = self._least_recently_used(account)
+            if not oldest:
+                return False
+            self._discard(oldest)
+        return True
 
     def _copy(self, account: MemoryAccount, name: str) -> MemoryAccount:
         return account.copy(name, self._clock(), self._total_bytes)

@@ -182,13 +182,11 @@ def _junit(results: Document) -> str:
     suite = SubElement(suites, "testsuite", name="mock-server try", time=str(results["seconds"]))
     for entry in results["variations"]:
         case = SubElement(suite, "testcase", classname=TITLES[entry["kind"]], name=_name(entry), time="0")
-        lines = [f"{finding['what']}: {finding['request']}" for finding in entry["findings"]]
+        lines = [printable(f"{finding['what']}: {finding['request']}") for finding in entry["findings"]]
         if entry["result"] == NOT_TRIED or _name(entry) in results.get("accepted", ()):
             SubElement(case, "skipped", message="as in the baseline" if lines else "stopped before")
         elif _name(entry) in failures(results):
-            SubElement(case, "failure", message=printable(lines[0])).text = printable(
-                "\n".join([*lines, entry["output"]])
-            )
+            SubElement(case, "failure", message=lines[0]).text = "\n".join([*lines, printable(entry["output"])])
     if results["status"] == BY_ITSELF:
         case = SubElement(suite, "testcase", classname="client", name="default choices", time="0")
         SubElement(case, "error", message=printable(results["stopped"])).text = printable(results["output"])
