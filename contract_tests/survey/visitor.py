@@ -267,8 +267,9 @@ class Visitor:
 
     def note_update(self, request: Request) -> None:
         label = (request.form or {}).get(self.resource.label)
-        if label and request.identifier is not None:
-            self.target.ledger.note_marker(self.resource.name, request.identifier, mark_of(label))
+        if label and request.identifier is not None:  # the other account's record may have the same id
+            for owner in dict.fromkeys((OWN_KEY, request.identity)):
+                self.target.ledger.note_marker(self.resource.name, request.identifier, mark_of(label), owner)
 
     def note_create(self, entry: Entry, exchange: Exchange) -> None:
         request = exchange.request

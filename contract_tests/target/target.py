@@ -57,6 +57,7 @@ UNKNOWN_ID = 2_000_000_011  # which no server has given out, and each can hold
 CACHE_BUSTER = "_"  # a parameter that the contract does not know
 RATE_LIMITED = "the server reports too many requests"
 REPORTED_WAIT = 1.0  # seconds
+REFUSAL_PAUSE = 1.0  # seconds after which a read that is refused again did not come too soon
 DOUBT, DOUBT_OF_LOOPBACK = 30.0, 5.0  # seconds for which an operation may fail although others work
 Witness = Callable[[Request], Exchange | None]  # sends a request of the same kind, if it can
 
@@ -182,14 +183,14 @@ class Target:
         self.waiting: Callable[[float, str], None] = lambda _seconds, _reason: None
         self.on_request: Callable[[int], None] = lambda _request_count: None
         self._without_own_record: set[tuple[str, int, str]] = set()  # resource, id, and an identity that has none there
+        self._refusals: set[str] = set()  # wordings of answers with 403 that are no limit's
         self._timeouts = Timeouts(self.limits.timeout)
         usual_doubt = DOUBT_OF_LOOPBACK if is_loopback(base_url) else DOUBT
         self.availability = Availability(
             self.limits.patience, usual_doubt if self.limits.doubt is None else self.limits.doubt
         )
         self.bystanders = Bystanders(ledger, self.send, self.availability.is_own_refusal)
-        self._last, self._answer_bytes, self._requests_to_gone = -math.inf, 0, 0
-        self._cleanup_seconds = 0.0
+        self._last, self._answer_bytes, self._requests_to_gone, self._cleanup_seconds = -math.inf, 0, 0, 0.0
         self._started = time.monotonic()
         self._lock = threading.Lock()
         self._overlapping = threading.Lock()  # one moment at a time, so that no two wait for each other's threads
@@ -278,8 +279,8 @@ class Target:
                 raise
         self._learn_from(exchange)
         self.exchanges.append(exchange)
-        if request.operation == "read" and request.identity != OWN_KEY:
-            self._note_without_own_record(exchange)
+        if request.operation == "read" and request.identity != OWN_KEY and self._shows_no_other_record(exchange):
+            self._without_own_record.add((request.resource, request.identifier or 0, request.identity))
         return exchange
 
     @property
@@ -546,16 +547,32 @@ class Target:
         record_key = (resource, identifier, identity)
         if identity in self.keys and record_key not in self._without_own_record:
             read = Request("read", resource, "GET", request.path, (), None, identity, identifier, Expect.OPEN)
-            self._note_without_own_record(self.send(read))
-            if record_key not in self._without_own_record:
+            refused = self.send(read)
+            if record_key in self._without_own_record:
+                return
+            if refused.status != HTTPStatus.FORBIDDEN or not self._is_refused_again(refused):
                 raise WriteRefusedError(f"{resource} {identifier} may be a record of somebody else's, to {identity}")
+            self._without_own_record.add(record_key)
 
-    def _note_without_own_record(self, read: Exchange) -> None:
-        """Note an identity without its own record under an id: its read was refused, or showed the run's record."""
+    def _shows_no_other_record(self, read: Exchange) -> bool:
+        """Whether a read was refused, or shows the run's own record; a 403 may be that of a limit."""
         request, text = read.request, read.body.decode("utf-8", "replace")
-        is_rejected = read.status is not None and not read.failed and not re.search(r'"id\W*:\W*\d', text)
-        if is_rejected or self.ledger.is_shown(request.resource, request.identifier or 0, text):
-            self._without_own_record.add((request.resource, request.identifier or 0, request.identity))
+        is_unclear = read.status == HTTPStatus.FORBIDDEN and not self.availability.is_own_refusal(read)
+        is_unanswered = read.status in (None, LIMITED) or read.failed
+        is_refused = not (is_unclear or is_unanswered or re.search(r'"id\W*:\W*\d', text))
+        return is_refused or self.ledger.is_shown(request.resource, request.identifier or 0, text)
+
+    def _is_refused_again(self, refused: Exchange) -> bool:
+        """Whether a read gets a 403 that is no limit's: also after a pause, while others work without one."""
+        wording = signatures_of(refused)[0]
+        if wording in self._refusals and not self.availability.limit_count:
+            return True
+        time.sleep(max(REFUSAL_PAUSE, 2 * self.availability.interval))
+        again = self.send_once(refused.request)
+        if again.status != HTTPStatus.FORBIDDEN or not self._others_work(refused.request):
+            return False
+        self._refusals.add(wording)
+        return True
 
     def _attempt(
         self, request: Request, attempts: tuple[int | None, ...] = (), pause: float = 0.0, *, is_alone: bool = False

@@ -6,7 +6,7 @@ import re
 import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from itertools import repeat
@@ -19,12 +19,20 @@ from clock import SimulatedClock
 from faulty import reply
 from urllib3 import HTTPResponse
 
-from contract_tests.exchange import Request
+from contract_tests.exchange import OTHER, Expect, Request
 from contract_tests.target import target
 from contract_tests.target.connection import Connection
 from contract_tests.target.identities import identities
 from contract_tests.target.ledger import Ledger
-from contract_tests.target.target import TRIES_OF_A_HANG, BudgetSpentError, Limits, Target, _is_safe
+from contract_tests.target.target import (
+    REFUSAL_PAUSE,
+    TRIES_OF_A_HANG,
+    BudgetSpentError,
+    Limits,
+    Target,
+    WriteRefusedError,
+    _is_safe,
+)
 
 
 class ScriptedTarget(Target):
@@ -301,3 +309,34 @@ def test_headers_that_are_given_win(heads: tuple[str, list[dict[str, str]]]) -> 
     assert asked.send(LIST).trace == ""
     asked.close()
     assert (seen[0]["user-agent"], seen[0]["traceparent"]) == ("mine", given["Traceparent"])
+
+
+FORBIDDEN: tuple[Any, ...] = (403, {}, b"<h1>Forbidden</h1>")
+OTHERS_RECORD: tuple[Any, ...] = (200, {}, b'{"data": {"id": 1, "host": "theirs.example.org"}}')
+UPDATED: tuple[Any, ...] = (200, {}, b"{}")
+
+
+@pytest.mark.parametrize(
+    ("replies", "is_sent"),
+    [
+        pytest.param([FORBIDDEN, OTHERS_RECORD], False, id="the first read came too soon"),
+        pytest.param([FORBIDDEN, FORBIDDEN, FORBIDDEN], False, id="others come too soon, too"),
+        pytest.param([FORBIDDEN, FORBIDDEN, PAGE, UPDATED], True, id="the key is refused"),
+    ],
+)
+def test_a_limit_does_not_pass_for_a_key_that_has_no_record_there(
+    slept: list[float],
+    replies: list[Any],
+    is_sent: bool,  # noqa: FBT001
+) -> None:
+    target = ScriptedTarget(PAGE, *replies)
+    target.keys |= {OTHER: "Bearer other"}
+    entry = target.ledger.plan("domains", "ct-1z")
+    target.ledger.note_id(entry, 1)
+    target.ledger.note_seen(entry)
+    target.send(LIST)
+    update = Request("update", "domains", "POST", "/api/domains/1", (), None, OTHER, 1, Expect.OPEN)
+    with nullcontext() if is_sent else pytest.raises(WriteRefusedError, match="may be a record of somebody else's"):
+        target.send(update)
+    assert [each.request for each in target.all_exchanges].count(update) == is_sent
+    assert max(slept) == REFUSAL_PAUSE
