@@ -308,12 +308,14 @@ class Target:
     def learn_refusals(self, resource: Resource) -> None:
         """See how the server refuses an id that nobody has: a 403 like that is no limit.
 
-        It is one of so many requests at most if lists work right before and after it.
+        It comes again after a pause, while lists work without one.
         """
         refusals: list[Exchange] = []
         for _ in range(TRIES):
             if not self.may_send(2):
                 return
+            if refusals:
+                self._sleep_past_a_limit()
             refusals.append(self.send_once(request_of(resource, "read", UNKNOWN_ID, Expect.OPEN)))
             is_refused = refusals[-1].status == HTTPStatus.FORBIDDEN
             if not is_refused or not self.send_once(request_of(resource, "list")).succeeded:
@@ -322,6 +324,10 @@ class Target:
             if len(set(signatures)) == 1:  # the wording if it is always the same, or else the keys
                 self.availability.own_refusals.add(signatures[0])
                 return
+
+    def _sleep_past_a_limit(self) -> None:
+        """Let time pass, more than before the requests that follow, so that the next one does not come too soon."""
+        time.sleep(max(REFUSAL_PAUSE, 2 * self.limits.interval, 2 * self.availability.interval))
 
     def send_once(self, request: Request) -> Exchange:
         """Send a request as a witness: once, and nobody judges the answer.
@@ -567,7 +573,7 @@ class Target:
         wording = signatures_of(refused)[0]
         if wording in self._refusals and not self.availability.limit_count:
             return True
-        time.sleep(max(REFUSAL_PAUSE, 2 * self.availability.interval))
+        self._sleep_past_a_limit()
         again = self.send_once(refused.request)
         if again.status != HTTPStatus.FORBIDDEN or not self._others_work(refused.request):
             return False

@@ -6,8 +6,24 @@
 from __future__ import annotations
 
 import pytest
-from situations import DEATH, DEFECTS, ROWS, TWO_RUNS, judge
+from clock import SimulatedClock
+from situations import (
+    BASE_URL,
+    CONTRACT,
+    DEATH,
+    DEFECTS,
+    KEYS,
+    ROWS,
+    TWO_RUNS,
+    WeatherTarget,
+    independent,
+    judge,
+    limit,
+)
 
+from contract_tests.exchange import OWN_KEY, request_of
+from contract_tests.target.ledger import Ledger
+from contract_tests.target.target import Limits
 from contract_tests.verdicts import Verdict
 
 STACKS = ("mock", "independent")
@@ -32,6 +48,24 @@ def test_a_correct_server_fails_in_no_weather(number: int, situation: str) -> No
         undecided = [result for result in outcome.results if result.verdict is Verdict.INCONCLUSIVE]
         assert situation in HECTIC or not outcome.status, [(result.id, result.reasons) for result in undecided]
         assert outcome.left == ()
+
+
+def test_a_limit_that_refuses_every_other_request_is_not_how_the_server_refuses_an_unknown_id(
+    simulated_clock: SimulatedClock,
+) -> None:
+    weather, limits = limit(0, rate=4.9, status=403, headers={}), Limits(interval=0.2)
+    with independent(0) as forward:
+        target = WeatherTarget(weather, forward, BASE_URL, {OWN_KEY: f"Bearer {KEYS[0]}"}, Ledger(), limits)
+        splash_pages = CONTRACT.resources["splash-pages"]
+        assert target.send_once(request_of(splash_pages, "list")).succeeded
+        target.learn_refusals(splash_pages)
+    assert [exchange.status for exchange in target.all_exchanges] == [
+        200,
+        403,
+        200,
+        200,
+    ]  # a success with errors in its body
+    assert target.availability.own_refusals == set()
 
 
 @pytest.mark.slow
