@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 from contract_tests.exchange import OWN_KEY, Exchange, Expect, id_of, is_integer
+from contract_tests.survey.form_values import OVERLONG_NAME
 from contract_tests.target.identities import NOBODY
 from link_management_contract import Contract
 
@@ -456,18 +457,19 @@ def _time_zone(exchanges: Exchanges) -> Iterator[str]:
 
 @detector("last-datetime-after-update")
 def _last_datetime(exchanges: Exchanges) -> Iterator[str]:
-    toggled: set[bool] = set()
-    other: set[bool] = set()
-    first = []
+    others_date: set[bool] = set()
+    effects: set[tuple[bool, bool, bool]] = set()  # of updates of what had no date: whether one toggles, changes, dates
     for before, update, row in _reads_after_updates(exchanges):
-        values = toggled if set(update.request.form or ()) == {"is_enabled"} else other
-        values.add(row.get("last_datetime") is not None)
-        first += [row] if before.get("last_datetime") is None else []
-    if other == {False}:
+        is_toggle, is_dated = set(update.request.form or ()) == {"is_enabled"}, row.get("last_datetime") is not None
+        others_date |= set() if is_toggle else {is_dated}
+        if before.get("last_datetime") is None:
+            effects.add((is_toggle, before | {"last_datetime": ""} != row | {"last_datetime": ""}, is_dated))
+    if others_date == {False}:
         yield "null"
-    elif other == {True} and toggled:
-        stays_null = any(row.get("last_datetime") is None for row in first)
-        yield "unless-toggled" if stays_null else "set"
+    elif (True, True, False) in effects:
+        yield "unless-toggled"
+    elif (True, True, True) in effects and all(is_dated for _, _, is_dated in effects):
+        yield "set"
 
 
 @detector("domain-scheme")
@@ -527,11 +529,11 @@ def _text(exchanges: Exchanges) -> Iterator[str]:
     sent_names: dict[tuple[str, Any], str] = {}
     for exchange in exchanges:
         name = (exchange.request.form or {}).get("name")
-        if exchange.request.operation == "create" and isinstance(name, str) and "<b>" in name:
-            if not exchange.succeeded and not exchange.failed:
-                yield "refused"
-            elif exchange.made_id is not None:
+        if exchange.request.operation == "create" and isinstance(name, str) and OVERLONG_NAME in name:
+            if exchange.made_id is not None and "<b>" in name:
                 sent_names[exchange.request.resource, exchange.made_id] = name
+            elif not exchange.succeeded and not exchange.failed and "<b>" not in name:
+                yield "refused"
         for row in exchange.page.rows if exchange.page else ():
             sent_name, shown_name = sent_names.get((exchange.request.resource, id_of(row))), row.get("name")
             if sent_name:

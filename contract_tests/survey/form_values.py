@@ -20,6 +20,7 @@ TEXTS = {
 SCRIPTS = "Größe 東京"  # letters of several scripts, composed
 RARE_LETTERS = "\N{CJK UNIFIED IDEOGRAPH-20BB7}野家"  # one of them beyond U+FFFF
 LONG_NAME, LONG_TEXT, LARGE_IMAGE = 255, 3000, 20_000  # letters, letters and bytes that are ordinary
+OVERLONG_NAME = "long" * 100  # letters, which a server may refuse
 MAX_PATH_LENGTH = 200
 ADDRESSES = ("webhook", "slack", "discord", "microsoft_teams")
 

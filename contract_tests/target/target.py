@@ -191,19 +191,19 @@ class Target:
         )
         self.bystanders = Bystanders(ledger, self.send, self.availability.is_own_refusal)
         self._last, self._answer_bytes, self._requests_to_gone, self._cleanup_seconds = -math.inf, 0, 0, 0.0
+        self._is_redirected = False  # whether a request has met a redirect
         self._started = time.monotonic()
         self._lock = threading.Lock()
         self._overlapping = threading.Lock()  # one moment at a time, so that no two wait for each other's threads
         self._threads: ThreadPoolExecutor | None = None  # kept, and with them their connections
-        self._thread = SendState()
-        self._traffic = Traffic()
+        self._thread, self._traffic = SendState(), Traffic()
         self._cleaning: set[int] = set()
         self._connection = connection or Connection()
         configured = {name.casefold() for name in self._connection.headers}
         user_agent = f"contract-tests (run {ledger.token})"  # which the records of the run carry, too
         usual = {"User-Agent": user_agent, "Accept-Encoding": "gzip, deflate"}
-        self._headers = {name: text for name, text in usual.items() if name.casefold() not in configured}
-        self._headers |= self._connection.headers
+        not_configured = {name: text for name, text in usual.items() if name.casefold() not in configured}
+        self._headers = not_configured | dict(self._connection.headers)
         self._trace = "" if TRACE.casefold() in configured else token_hex(8)  # the first half of each trace's id
         self._pools: list[urllib3.PoolManager] = []
         self._pool()
@@ -609,6 +609,7 @@ class Target:
                 if answer is not None:
                     location = answer.headers.get("Location", "")
                     redirects.append((answer.status, location))
+                    self._is_redirected = True
                     location_url, body = _joined(location_url, location), None
                     if request.method != "GET" or not location or not _is_safe(url, location_url):
                         break
@@ -703,15 +704,17 @@ class Target:
             raise KeyboardInterrupt
         if self.stop_reason:
             raise BudgetSpentError(self.stop_reason)
-        total, records = self._counted_requests + requests - 1, len(self.ledger.entries)
-        if (
-            total + CLEANUP_RESERVE + CLEANUP_PER_RECORD * records >= self.limits.requests
-        ):  # else there is enough for all that was made
-            unfinished = len(self.ledger.left)
-            if total + (unfinished and CLEANUP_RESERVE + CLEANUP_PER_RECORD * unfinished) >= self.limits.requests:
+        total = self._counted_requests + requests - 1
+        if total + self._requests_to_remove(len(self.ledger.entries)) >= self.limits.requests:
+            unfinished = len(self.ledger.left)  # of all that was made
+            if total + (unfinished and self._requests_to_remove(unfinished)) >= self.limits.requests:
                 raise BudgetSpentError(BUDGET_SPENT)
         if self.seconds_left <= 0:
             raise BudgetSpentError(TIME_UP)
+
+    def _requests_to_remove(self, records: int) -> int:
+        """The requests that are kept for clean-up, each of which may be redirected."""
+        return (CLEANUP_RESERVE + CLEANUP_PER_RECORD * records) * (1 + self._is_redirected)
 
     @property
     def _counted_requests(self) -> int:

@@ -301,6 +301,30 @@ def test_a_habit_of_right_servers_fails_nothing(fault: Transformation, advice: s
     assert {rule for rule, result in results.items() if result.verdict is Verdict.WARN} <= advice
 
 
+def writes_changes_alone(call: Call, serve: Serve) -> Response:
+    """A server that leaves a record, and its date, that an update of `is_enabled` does not change."""
+    if call.operation != "update" or set(call.form) != {"is_enabled"} or not call.record:
+        return serve(call)
+    is_enabled = call.form["is_enabled"] == "1"
+    is_same = call.record.values.get("is_enabled", is_enabled) is is_enabled
+    return Response(b"{}", 202, content_type="application/json") if is_same else serve(call)
+
+
+@pytest.mark.parametrize("resource", [S, N])
+def test_an_update_that_changes_nothing_shows_no_choice_of_when_updates_are_dated(resource: str) -> None:
+    first, _, _ = looks(writes_changes_alone, resource, FULL, EXPLORE)
+    assert list(observed_choices(first.exchanges).get("last-datetime-after-update", ())) == []
+
+
+@pytest.mark.parametrize(("refused_text", "expected"), [("<b>", []), ("long" * 64, ["refused"])])
+def test_a_name_that_is_refused_for_its_markup_is_not_refused_for_its_length(
+    refused_text: str, expected: list[str]
+) -> None:
+    refuses_text = refuses("create", 422, applies=lambda call: refused_text in call.form.get("name", ""))
+    first, _, _ = looks(refuses_text, S, FULL)
+    assert list(observed_choices(first.exchanges).get("text", ())) == expected
+
+
 FREE_TEXTS: dict[str, Callable[[str], str]] = {
     "capitals in the host": lambda url: url.replace("www.example.com", "WWW.Example.COM"),
     "small letters in escapes": lambda url: url.replace("%2F", "%2f").replace("%2B", "%2b"),

@@ -25,6 +25,8 @@ from contract_tests.target.connection import Connection
 from contract_tests.target.identities import identities
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.target import (
+    CLEANUP_PER_RECORD,
+    CLEANUP_RESERVE,
     REFUSAL_PAUSE,
     TRIES_OF_A_HANG,
     BudgetSpentError,
@@ -340,3 +342,13 @@ def test_a_limit_does_not_pass_for_a_key_that_has_no_record_there(
         target.send(update)
     assert [each.request for each in target.all_exchanges].count(update) == is_sent
     assert max(slept) == REFUSAL_PAUSE
+
+
+def test_more_requests_are_kept_for_clean_up_where_each_is_redirected(slept: list[float]) -> None:
+    target = ScriptedTarget((307, {"Location": "/lists"}, b""), PAGE, limits=Limits(requests=30))
+    target.ledger.plan("domains", "ct-1z")
+    assert target.may_send(30 - CLEANUP_RESERVE - CLEANUP_PER_RECORD)
+    target.send(LIST)
+    assert target.request_count == 2
+    assert target.may_send(30 - 2 * (CLEANUP_RESERVE + CLEANUP_PER_RECORD) - 2)
+    assert not target.may_send(30 - 2 * (CLEANUP_RESERVE + CLEANUP_PER_RECORD) - 1)
