@@ -135,7 +135,17 @@ class _Course:
             yield "listing once more", self._look_after
         yield ASKING_AGAIN, partial(ask_again, self._visitor)
         if Chapter.DELETING in self._chapters and self._subjects:
-            yield "deleting", partial(remove_and_revive, self._visitor, self._subjects[0], self._listing)
+            yield "deleting", self._delete
+
+    def _delete(self) -> None:
+        """Delete a record; if that was done by a try whose answer was lost, another one, too."""
+        visitor, removals = self._visitor, self._visitor.evidence.removals
+        remove_and_revive(visitor, self._subjects[0], self._listing)
+        deleted = removals[-1].exchange if removals else None
+        if deleted and deleted.attempts and not (deleted.failed or deleted.succeeded):
+            [creation] = create(visitor, Create(visitor.required_form(), Expect.OPEN))
+            if creation.identifier is not None:
+                remove_and_revive(visitor, creation.identifier, visitor.list_settled())
 
     def read_on(self) -> None:
         """Go on with reads after a created record could not be seen, and write nothing more."""

@@ -61,6 +61,22 @@ def test_no_condition_makes_a_correct_server_fail(
     assert all(result.reasons for result in results if result.verdict is Verdict.INCONCLUSIVE)
 
 
+def loses_its_first_delete(call: Call, serve: Serve) -> Response:
+    """A server behind a gateway that carries out its first delete and loses the answer."""
+    answer = serve(call)
+    if call.operation != "delete" or answer.status_code >= 400 or call.memory.get("lost"):
+        return answer
+    call.memory["lost"] = True
+    return Response("<h1>Bad gateway</h1>", 502, content_type="text/html")
+
+
+@pytest.mark.parametrize("resource", RESOURCES)
+def test_a_delete_whose_answer_is_lost_leaves_no_rule_undecided(no_pauses: None, resource: str) -> None:
+    results = verdicts(loses_its_first_delete, resource, FULL).values()
+    undecided = [(result.id, result.reasons) for result in results if result.verdict is Verdict.INCONCLUSIVE]
+    assert [result for result in undecided if "delete" in result[0]] == []
+
+
 def colleague(works: tuple[str, ...], every: int, begins: int) -> Transformation:
     """Somebody else who creates, updates or deletes a record of the account with one request in so many."""
     numbers = itertools.count(begins)
