@@ -33,6 +33,9 @@ def _omit(visitor: Visitor, field: str, before: Listing) -> Listing:
     marker = visitor.new_marker()
     exchange = _send(visitor, field, marker, before)
     after = visitor.list_settled()
+    if exchange.made_id and not after.pages and _claim_unlisted(visitor, exchange.made_id, marker, before):
+        visitor.delete(exchange.made_id, Expect.OPEN)  # since no list may work for as long as it is there
+        after = visitor.list_settled()
     new = [after.by_id[identifier] for identifier in set(after.ids) - set(before.ids)]
     appeared = [row for row in new if not _is_marked(visitor, row, marker) and (before.complete or shows(row, marker))]
     is_attributed = not appeared or _claim(visitor, appeared, marker, exchange)
@@ -100,6 +103,16 @@ def _claim(visitor: Visitor, appeared: list[Record], marker: str, exchange: Exch
             if marked_rows or identifier == exchange.made_id:
                 ledger.note_seen(entry)
     return bool(marked_rows or nameless)
+
+
+def _claim_unlisted(visitor: Visitor, identifier: int, marker: str, before: Listing) -> bool:
+    """Note what a create made while no list works: a record without a name, or with the marker, under a new id."""
+    if not before.complete or identifier in before.ids:
+        return False
+    record, ledger = visitor.read(identifier, Expect.OPEN).record, visitor.target.ledger
+    if record is not None and not str(record.get(visitor.resource.label) or "").strip():
+        ledger.note_seen(ledger.latest(visitor.resource.name, marker))
+    return ledger.allows_write(visitor.resource.name, identifier)
 
 
 def try_odd_forms(visitor: Visitor) -> None:

@@ -182,9 +182,9 @@ class Availability:
         return self._worked.get(kind_of(request))
 
     def other_read(self, request: Request) -> Request | None:
-        """A read of another kind that worked before."""
-        reads = (other for kind, other in self._worked.items() if kind != kind_of(request) and other.method == "GET")
-        return next(reads, None)
+        """A read of another kind that worked before; of another operation, if there is one."""
+        reads = [other for kind, other in self._worked.items() if kind != kind_of(request) and other.method == "GET"]
+        return min(reads, key=lambda read: read.operation == request.operation, default=None)
 
     def note_witness(self, request: Request) -> None:
         """Note that a request of the same kind works just now."""

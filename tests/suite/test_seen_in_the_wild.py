@@ -175,6 +175,28 @@ def test_what_a_create_without_a_required_field_made_is_known_by_its_mark_and_re
     assert target.ledger.left == []
 
 
+def lists_break_on_a_record_without_a_name(call: Call, serve: Serve) -> Response:
+    """A server that takes a create without a name, and can list nothing for as long as that record is there."""
+    if call.operation == "create" and is_owner(call) and call.form and "name" not in call.form:
+        made = serve(call.sending(call.form | {"name": "x"}))
+        call.memory.setdefault("nameless", set()).add((made.json or {})["data"]["id"])
+        return made
+    nameless = call.memory.get("nameless", set())
+    if call.operation == "list" and nameless and nameless & {record.id for record in call.records}:
+        return Response(b'{"errors": [{"title": "name is null", "status": 500}]}', 500, content_type="application/json")
+    is_nameless = call.operation == "read" and call.identifier in map(str, nameless)
+    return of_record(drops("name"), "read")(call, serve) if is_nameless else serve(call)
+
+
+@pytest.mark.parametrize("resource", [S, N])
+def test_a_record_that_breaks_the_lists_is_removed_at_once_and_named(no_pauses: None, resource: str) -> None:
+    before = {row["id"] for row in listed(FaultyTarget(honest, FULL).wsgi, resource)}
+    visits, target = visited(lists_break_on_a_record_without_a_name, resource, FULL)
+    assert [each.id for each in visits.results if each.verdict in VIOLATED] == [f"forms.name-required[{resource}]"]
+    assert {row["id"] for row in listed(target.wsgi, resource)} == before
+    assert target.ledger.left == []
+
+
 @pytest.mark.parametrize(("resource", "operations"), [(S, "read"), (N, "read"), (N, "read list"), (D, "read list")])
 def test_records_whose_names_are_not_shown_are_known_by_another_mark_and_removed(
     resource: str, operations: str
