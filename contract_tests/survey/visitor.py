@@ -160,6 +160,9 @@ class Visitor:
         if request.identity in (OWN_KEY, OTHER) and request.operation in ("read", "list"):
             rows = exchange.page.rows if exchange.page else [exchange.record or {}]
             self.target.ledger.note_listing(self.resource.name, rows, request.identity)
+            if request.identifier is not None and exchange.succeeded and exchange.json is None:
+                text = exchange.body.decode("utf-8", "replace")  # which its text may have spoilt
+                self.target.ledger.note_text(self.resource.name, request.identifier, text, request.identity)
         if entry:
             self.note_create(entry, exchange)
         return exchange

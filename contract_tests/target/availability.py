@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 
@@ -26,6 +27,7 @@ MAX_LIMIT_SECONDS = 8.0  # seconds after which trouble is no limit of so many re
 MAX_START = 10.0  # seconds for a server that is being started
 FASTER, PATIENT_REQUESTS = 0.9, 50  # the same, after so many requests without a limit
 MAX_DOUBT_OF_REFUSAL = 5.0  # seconds
+UNKNOWN_ID = 2_000_000_011  # which no server has given out, and each can hold
 EPOCH = 1e9  # seconds; a larger number in a header is a time
 Kind = tuple[str, str]  # a resource and an operation
 
@@ -185,6 +187,11 @@ class Availability:
         """A read of another kind that worked before; of another operation, if there is one."""
         reads = [other for kind, other in self._worked.items() if kind != kind_of(request) and other.method == "GET"]
         return min(reads, key=lambda read: read.operation == request.operation, default=None)
+
+    def unknown_read(self) -> Request | None:
+        """A read of an id that nobody has, if reads have worked."""
+        read = next((read for (_, operation), read in self._worked.items() if operation == "read"), None)
+        return read and replace(read, path=f"{read.path.rpartition('/')[0]}/{UNKNOWN_ID}", identifier=UNKNOWN_ID)
 
     def note_witness(self, request: Request) -> None:
         """Note that a request of the same kind works just now."""

@@ -21,6 +21,7 @@ from contract_tests.multipart import encode
 from contract_tests.target.availability import (
     FIRST_WAIT,
     LIMITED,
+    UNKNOWN_ID,
     Availability,
     is_page,
     signatures_of,
@@ -53,7 +54,6 @@ CLEANUP_TIMEOUT = 1.0  # seconds for a clean-up by an operation that never answe
 MAX_CLEANUP = 900.0  # seconds for clean-up, however often the server says to wait
 MAX_AFTER_GONE = 20  # requests to a server that is gone, in the hope that it is back for clean-up
 NOT_DONE = (403, 429)  # statuses after which even a create may be sent again
-UNKNOWN_ID = 2_000_000_011  # which no server has given out, and each can hold
 CACHE_BUSTER = "_"  # a parameter that the contract does not know
 RATE_LIMITED = "the server reports too many requests"
 REPORTED_WAIT = 1.0  # seconds
@@ -457,9 +457,9 @@ class Target:
         return self._read_afresh(earlier)
 
     def _others_work(self, request: Request) -> bool:
-        """Whether a read of another kind works."""
-        other = self.availability.other_read(request)
-        return other is not None and not self.availability.is_trouble(self._read_afresh(other))
+        """Whether a read of another kind works, or one of an id that nobody has, which no record can spoil."""
+        others = [self.availability.other_read(request), self.availability.unknown_read()]
+        return any(other and not self.availability.is_trouble(self._read_afresh(other)) for other in others)
 
     def _read_afresh(self, read: Request) -> Exchange:
         """A read that no cache answers; without what keeps it from that where the server refuses it."""

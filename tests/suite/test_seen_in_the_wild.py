@@ -197,6 +197,23 @@ def test_a_record_that_breaks_the_lists_is_removed_at_once_and_named(no_pauses: 
     assert target.ledger.left == []
 
 
+def writes_quotes_as_they_are(call: Call, serve: Serve) -> Response:
+    """A server that puts its JSON together by hand: a name with a quote in it spoils the record and each list."""
+    answer = serve(call)
+    if call.operation not in ("read", "list"):
+        return answer
+    return Response(answer.data.replace(b'\\"', b'"'), answer.status_code, content_type="application/json")
+
+
+@pytest.mark.parametrize("resource", [S, D, N])
+def test_a_record_that_spoils_the_lists_is_removed(no_pauses: None, resource: str) -> None:
+    before = {row["id"] for row in listed(FaultyTarget(honest, FULL).wsgi, resource)}
+    visits, target = visited(writes_quotes_as_they_are, resource, FULL)
+    assert [each.id for each in visits.results if each.verdict in VIOLATED] == [f"envelopes.body-is-json[{resource}]"]
+    assert {row["id"] for row in listed(target.wsgi, resource)} == before
+    assert target.ledger.left == []
+
+
 @pytest.mark.parametrize(("resource", "operations"), [(S, "read"), (N, "read"), (N, "read list"), (D, "read list")])
 def test_records_whose_names_are_not_shown_are_known_by_another_mark_and_removed(
     resource: str, operations: str

@@ -15,10 +15,15 @@ from situations import (
     KEYS,
     ROWS,
     TWO_RUNS,
+    Forward,
+    Reply,
+    Sent,
     WeatherTarget,
     independent,
     judge,
+    judge_server,
     limit,
+    mock,
 )
 
 from contract_tests.exchange import OWN_KEY, request_of
@@ -66,6 +71,20 @@ def test_a_limit_that_refuses_every_other_request_is_not_how_the_server_refuses_
         200,
     ]  # a success with errors in its body
     assert target.availability.own_refusals == set()
+
+
+def test_a_server_that_reads_nothing_with_a_quote_in_it_is_not_gone() -> None:
+    def spoilt(sent: Sent, forward: Forward) -> Reply:
+        reply = forward(sent)
+        is_spoilt = sent.is_read and reply.status == 200 and b'\\"' in reply.body
+        return Reply(500, {"Content-Type": "application/json"}, b"{}") if is_spoilt else reply
+
+    with mock(0) as forward:
+        [judgement] = judge_server(forward, spoilt)
+    results = judgement.outcome.results
+    failed = {result.rule.id for result in judgement.outcome.failed}
+    assert "operations.list-answers" in failed
+    assert [result.id for result in results if str(result.reasons).count("no answer since")] == []
 
 
 @pytest.mark.slow
