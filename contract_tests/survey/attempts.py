@@ -63,7 +63,7 @@ def _look_again(visitor: Visitor, field: str) -> Listing | None:
 
 
 def _send(visitor: Visitor, field: str, marker: str, before: Listing) -> Exchange:
-    """Send the create, and again after a failure, but only if no record has appeared that no other create has made."""
+    """Send the create, and again after a failure, but only if lists show that no record has come of it."""
     form = _form_without(visitor, field, marker)
     for number in range(MAX_RETRIES):
         exchange = visitor.post(form, Expect.REFUSAL, marker=marker, omitted=field)
@@ -73,7 +73,8 @@ def _send(visitor: Visitor, field: str, marker: str, before: Listing) -> Exchang
             break
         entries = visitor.target.ledger.entries
         known_ids = {entry.identifier for entry in entries if entry.resource == visitor.resource.name}
-        if set(visitor.list_settled().ids) - set(before.ids) - known_ids:
+        listing = visitor.list_settled()
+        if not listing.pages or set(listing.ids) - set(before.ids) - known_ids:
             break
     return exchange
 

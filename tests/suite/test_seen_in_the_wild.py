@@ -197,6 +197,20 @@ def test_a_record_that_breaks_the_lists_is_removed_at_once_and_named(no_pauses: 
     assert target.ledger.left == []
 
 
+def fails_and_breaks_the_lists_without_a_name(call: Call, serve: Serve) -> Response:
+    """A server that stores a create without a name, fails, and can list nothing from then on."""
+    if call.operation == "create" and is_owner(call) and call.form and "name" not in call.form:
+        call.memory["stored"] = call.memory.get("stored", 0) + 1
+        return Response("name is null", 500)
+    return Response("name is null", 500) if call.operation == "list" and "stored" in call.memory else serve(call)
+
+
+def test_a_create_that_breaks_the_lists_is_not_sent_again(no_pauses: None) -> None:
+    _, target = visited(fails_and_breaks_the_lists_without_a_name, S, FULL)
+    creates = [each for each in target.exchanges if each.request.operation == "create" and each.status == 500]
+    assert len(creates) == 1
+
+
 def writes_quotes_as_they_are(call: Call, serve: Serve) -> Response:
     """A server that puts its JSON together by hand: a name with a quote in it spoils the record and each list."""
     answer = serve(call)
