@@ -120,8 +120,10 @@ def try_odd_forms(visitor: Visitor) -> None:
     """Send a create with rough text, one that is cut off and, for handlers, one of an unknown type."""
     label = visitor.resource.label
     odd_form = visitor.required_form() | {label: f"{visitor.new_marker()} <b>\"'\\ {OVERLONG_NAME} "}
-    odd = visitor.retry(lambda: visitor.post(odd_form, Expect.OPEN))
-    if odd.is_refusal and label == "name" and not visitor.resource.types:  # for its length, or for what else is odd
+    exchange = visitor.retry(lambda: visitor.post(odd_form, Expect.OPEN))
+    if (
+        exchange.is_refusal and label == "name" and not visitor.resource.types
+    ):  # for its length, or for what else is odd
         long_form = visitor.required_form() | {label: f"{visitor.new_marker()} {OVERLONG_NAME}"}
         visitor.retry(lambda: visitor.post(long_form, Expect.OPEN))
     marker = visitor.new_marker()

@@ -458,8 +458,8 @@ class Target:
 
     def _others_work(self, request: Request) -> bool:
         """Whether a read of another kind works, or one of an id that nobody has, which no record can spoil."""
-        others = [self.availability.other_read(request), self.availability.unknown_read()]
-        return any(other and not self.availability.is_trouble(self._read_afresh(other)) for other in others)
+        reads = [self.availability.other_read(request), self.availability.unknown_read()]
+        return any(read and not self.availability.is_trouble(self._read_afresh(read)) for read in reads)
 
     def _read_afresh(self, read: Request) -> Exchange:
         """A read that no cache answers; without what keeps it from that where the server refuses it."""
@@ -574,8 +574,8 @@ class Target:
         if wording in self._refusals and not self.availability.limit_count:
             return True
         self._sleep_past_a_limit()
-        again = self.send_once(refused.request)
-        if again.status != HTTPStatus.FORBIDDEN or not self._others_work(refused.request):
+        repeated = self.send_once(refused.request)
+        if repeated.status != HTTPStatus.FORBIDDEN or not self._others_work(refused.request):
             return False
         self._refusals.add(wording)
         return True

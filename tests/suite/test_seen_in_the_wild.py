@@ -178,9 +178,9 @@ def test_what_a_create_without_a_required_field_made_is_known_by_its_mark_and_re
 def lists_break_on_a_record_without_a_name(call: Call, serve: Serve) -> Response:
     """A server that takes a create without a name, and can list nothing for as long as that record is there."""
     if call.operation == "create" and is_owner(call) and call.form and "name" not in call.form:
-        made = serve(call.sending(call.form | {"name": "x"}))
-        call.memory.setdefault("nameless", set()).add((made.json or {})["data"]["id"])
-        return made
+        answer = serve(call.sending(call.form | {"name": "x"}))
+        call.memory.setdefault("nameless", set()).add((answer.json or {})["data"]["id"])
+        return answer
     nameless = call.memory.get("nameless", set())
     if call.operation == "list" and nameless and nameless & {record.id for record in call.records}:
         return Response(b'{"errors": [{"title": "name is null", "status": 500}]}', 500, content_type="application/json")
@@ -359,8 +359,8 @@ def writes_changes_alone(call: Call, serve: Serve) -> Response:
     if call.operation != "update" or set(call.form) != {"is_enabled"} or not call.record:
         return serve(call)
     is_enabled = call.form["is_enabled"] == "1"
-    is_same = call.record.values.get("is_enabled", is_enabled) is is_enabled
-    return Response(b"{}", 202, content_type="application/json") if is_same else serve(call)
+    is_unchanged = call.record.values.get("is_enabled", is_enabled) is is_enabled
+    return Response(b"{}", 202, content_type="application/json") if is_unchanged else serve(call)
 
 
 @pytest.mark.parametrize("resource", [S, N])
