@@ -79,6 +79,11 @@ class Sent:
     def is_read(self) -> bool:
         return self.method == "GET"
 
+    @property
+    def cache_key(self) -> tuple[str, str]:
+        """What a cache has to distinguish: two accounts never share a page."""
+        return self.url, self.headers.get("Authorization", "")
+
 
 @dataclass(frozen=True)
 class Reply:
@@ -185,7 +190,7 @@ def outage(seed: int, seconds: float, reply: Reply, *, kind: str = "all", caches
         caches: whether pages that were read before are served meanwhile.
     """
     draw = random.Random(seed)
-    first, numbers, cache = draw.randrange(1, CALM), itertools.count(1), dict[str, Reply]()
+    first, numbers, cache = draw.randrange(1, CALM), itertools.count(1), dict[tuple[str, str], Reply]()
     end: list[float] = []
 
     def weather(sent: Sent, forward: Forward) -> Reply:
@@ -193,13 +198,13 @@ def outage(seed: int, seconds: float, reply: Reply, *, kind: str = "all", caches
             end.append(time.monotonic() + seconds)
         is_over = not end or time.monotonic() >= end[0]
         is_spared = (kind == "writes" and sent.is_read) or (kind == "half" and draw.random() < 0.5)
-        if caches and sent.is_read and not is_over and sent.url in cache:
-            return cache[sent.url]
+        if caches and sent.is_read and not is_over and sent.cache_key in cache:
+            return cache[sent.cache_key]
         if not is_over and not is_spared:
             return reply
         answer = forward(sent)
         if caches and sent.is_read and is_over:
-            cache[sent.url] = answer
+            cache[sent.cache_key] = answer
         return answer
 
     return weather
@@ -273,18 +278,18 @@ def _work(draw: random.Random, work: str, turn: int, forward: Forward) -> None:
 
 def lagging(seconds: float) -> Weather:
     """Reads show what was there so many seconds ago."""
-    last_write, cache = [-math.inf], dict[str, Reply]()
+    last_write, cache = [-math.inf], dict[tuple[str, str], Reply]()
 
     def weather(sent: Sent, forward: Forward) -> Reply:
         if not sent.is_read:
             answer = forward(sent)
             last_write[0] = time.monotonic()
             return answer
-        if time.monotonic() < last_write[0] + seconds and sent.url in cache:
-            return cache[sent.url]
+        if time.monotonic() < last_write[0] + seconds and sent.cache_key in cache:
+            return cache[sent.cache_key]
         if time.monotonic() < last_write[0] + seconds and re.search(r"/\d+$", sent.url):
             return Reply(404, {}, b"{}")
-        answer = cache[sent.url] = forward(sent)
+        answer = cache[sent.cache_key] = forward(sent)
         return answer
 
     return weather
