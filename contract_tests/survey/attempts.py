@@ -121,9 +121,7 @@ def try_odd_forms(visitor: Visitor) -> None:
     label = visitor.resource.label
     odd_form = visitor.required_form() | {label: f"{visitor.new_marker()} <b>\"'\\ {OVERLONG_NAME} "}
     exchange = visitor.retry(lambda: visitor.post(odd_form, Expect.OPEN))
-    if (
-        exchange.is_refusal and label == "name" and not visitor.resource.types
-    ):  # for its length, or for what else is odd
+    if exchange.is_refusal and label == "name" and not visitor.resource.types:  # for its length, or for what is odd
         long_form = visitor.required_form() | {label: f"{visitor.new_marker()} {OVERLONG_NAME}"}
         visitor.retry(lambda: visitor.post(long_form, Expect.OPEN))
     marker = visitor.new_marker()
