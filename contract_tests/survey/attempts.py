@@ -93,10 +93,10 @@ def _is_marked(visitor: Visitor, row: Record, marker: str) -> bool:
 
 def _claim(visitor: Visitor, appeared: list[Record], marker: str, exchange: Exchange) -> bool:
     """Note what the create made: what shows its marker, or has no name; return whether that explains what appeared."""
-    ledger, label = visitor.target.ledger, visitor.resource.label
+    ledger = visitor.target.ledger
     entry = ledger.latest(visitor.resource.name, marker)
     marked_rows = [row for row in appeared if shows(row, marker)]
-    nameless = [row for row in appeared if not str(row.get(label) or "").strip()]
+    nameless = [row for row in appeared if _is_nameless(visitor, row)]
     for row in marked_rows or nameless[:1]:
         identifier = whole_id(row)
         if identifier is not None:
@@ -106,12 +106,16 @@ def _claim(visitor: Visitor, appeared: list[Record], marker: str, exchange: Exch
     return bool(marked_rows or nameless)
 
 
+def _is_nameless(visitor: Visitor, record: Record) -> bool:
+    return not str(record.get(visitor.resource.label) or "").strip()
+
+
 def _claim_unlisted(visitor: Visitor, identifier: int, marker: str, before: Listing) -> bool:
     """Note what a create made while no list works: a record without a name, or with the marker, under a new id."""
     if not before.complete or identifier in before.ids:
         return False
     record, ledger = visitor.read(identifier, Expect.OPEN).record, visitor.target.ledger
-    if record is not None and not str(record.get(visitor.resource.label) or "").strip():
+    if record is not None and _is_nameless(visitor, record):
         ledger.note_seen(ledger.latest(visitor.resource.name, marker))
     return ledger.allows_write(visitor.resource.name, identifier)
 

@@ -553,10 +553,10 @@ class Target:
         record_key = (resource, identifier, identity)
         if identity in self.keys and record_key not in self._without_own_record:
             read = Request("read", resource, "GET", request.path, (), None, identity, identifier, Expect.OPEN)
-            refused = self.send(read)
+            exchange = self.send(read)
             if record_key in self._without_own_record:
                 return
-            if refused.status != HTTPStatus.FORBIDDEN or not self._is_refused_again(refused):
+            if exchange.status != HTTPStatus.FORBIDDEN or not self._is_refused_again(exchange):
                 raise WriteRefusedError(f"{resource} {identifier} may be a record of somebody else's, to {identity}")
             self._without_own_record.add(record_key)
 
@@ -568,14 +568,14 @@ class Target:
         is_refused = not (is_unclear or is_unanswered or re.search(r'"id\W*:\W*\d', text))
         return is_refused or self.ledger.is_shown(request.resource, request.identifier or 0, text)
 
-    def _is_refused_again(self, refused: Exchange) -> bool:
-        """Whether a read gets a 403 that is no limit's: also after a pause, while others work without one."""
-        wording = signatures_of(refused)[0]
+    def _is_refused_again(self, read: Exchange) -> bool:
+        """Whether a read got a 403 that is no limit's: it comes after a pause, too, while others work without one."""
+        wording = signatures_of(read)[0]
         if wording in self._refusals and not self.availability.limit_count:
             return True
         self._sleep_past_a_limit()
-        repeated = self.send_once(refused.request)
-        if repeated.status != HTTPStatus.FORBIDDEN or not self._others_work(refused.request):
+        repeated = self.send_once(read.request)
+        if repeated.status != HTTPStatus.FORBIDDEN or not self._others_work(read.request):
             return False
         self._refusals.add(wording)
         return True

@@ -188,15 +188,6 @@ def lists_break_on_a_record_without_a_name(call: Call, serve: Serve) -> Response
     return of_record(drops("name"), "read")(call, serve) if is_nameless else serve(call)
 
 
-@pytest.mark.parametrize("resource", [S, N])
-def test_a_record_that_breaks_the_lists_is_removed_at_once_and_named(no_pauses: None, resource: str) -> None:
-    before = {row["id"] for row in listed(FaultyTarget(honest, FULL).wsgi, resource)}
-    visits, target = visited(lists_break_on_a_record_without_a_name, resource, FULL)
-    assert [each.id for each in visits.results if each.verdict in VIOLATED] == [f"forms.name-required[{resource}]"]
-    assert {row["id"] for row in listed(target.wsgi, resource)} == before
-    assert target.ledger.left == []
-
-
 def fails_and_breaks_the_lists_without_a_name(call: Call, serve: Serve) -> Response:
     """A server that stores a create without a name, fails, and can list nothing from then on."""
     if call.operation == "create" and is_owner(call) and call.form and "name" not in call.form:
@@ -219,11 +210,17 @@ def writes_quotes_as_they_are(call: Call, serve: Serve) -> Response:
     return Response(answer.data.replace(b'\\"', b'"'), answer.status_code, content_type="application/json")
 
 
-@pytest.mark.parametrize("resource", [S, D, N])
-def test_a_record_that_spoils_the_lists_is_removed(no_pauses: None, resource: str) -> None:
+SPOILS = [(lists_break_on_a_record_without_a_name, resource, "forms.name-required") for resource in (S, N)]
+SPOILS += [(writes_quotes_as_they_are, resource, "envelopes.body-is-json") for resource in (S, D, N)]
+
+
+@pytest.mark.parametrize(("fault", "resource", "rule"), SPOILS)
+def test_a_record_that_breaks_or_spoils_the_lists_is_removed_and_its_cause_alone_is_named(
+    no_pauses: None, fault: Transformation, resource: str, rule: str
+) -> None:
     before = {row["id"] for row in listed(FaultyTarget(honest, FULL).wsgi, resource)}
-    visits, target = visited(writes_quotes_as_they_are, resource, FULL)
-    assert [each.id for each in visits.results if each.verdict in VIOLATED] == [f"envelopes.body-is-json[{resource}]"]
+    visits, target = visited(fault, resource, FULL)
+    assert [each.id for each in visits.results if each.verdict in VIOLATED] == [f"{rule}[{resource}]"]
     assert {row["id"] for row in listed(target.wsgi, resource)} == before
     assert target.ledger.left == []
 
