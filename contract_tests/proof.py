@@ -142,12 +142,16 @@ def conditions(base_url: str) -> dict[str, list[float]]:
 
 def shows(contract: Contract, outcome: Outcome, result: Result, switches: Mapping[str, Any]) -> bool:
     """Whether a script says *broken* on a mock with these switches, and *fixed* on one without its defects."""
-    repro_script, statuses = script_of(contract, outcome, result, BROKEN), list[int]()
-    sound_switches: dict[str, Any] = {**switches, "defects": []}
+    return script_statuses(script_of(contract, outcome, result, BROKEN), outcome.base_url, switches) == (BROKEN, FIXED)
+
+
+def script_statuses(repro_script: Script, base_url: str, switches: Mapping[str, Any]) -> tuple[int, ...]:
+    """The exit statuses of a script on a mock with these switches, and on one without its defects."""
+    statuses, sound_switches = list[int](), {**switches, "defects": []}
     for server in (switches, sound_switches):
-        reset(outcome.base_url, **server)
-        statuses.append(exit_status(repro_script, outcome.base_url))
-    return statuses == [BROKEN, FIXED]
+        reset(base_url, **server)
+        statuses.append(exit_status(repro_script, base_url))
+    return tuple(statuses)
 
 
 def exit_status(repro_script: Script, base_url: str) -> int:
@@ -383,7 +387,14 @@ def judge(contract: Contract, base_url: str, server: ServerSetup) -> Judgement:
     )
 
 
-def run_suite(contract: Contract, base_url: str, server: ServerSetup, progress: Progress = lambda *_: None) -> Outcome:
+def run_suite(
+    contract: Contract,
+    base_url: str,
+    server: ServerSetup,
+    progress: Progress = lambda *_: None,
+    *,
+    try_scripts: bool = False,
+) -> Outcome:
     """Run the suite on a trial's server, as `run` does by default but for what the trial says."""
     reset(base_url, **server.switches)
     limits = Limits() if "conditions" in server.switches else Limits(lag=0)
@@ -401,6 +412,7 @@ def run_suite(contract: Contract, base_url: str, server: ServerSetup, progress: 
         seed=server.seed,
         limits=limits,
         shrink=None if server.is_repeated else 0,
+        try_scripts=try_scripts,
     )
     options = replace(options, jobs=3 if server.seed % 2 or server.rule == PARALLEL_RULE else 1)
     return run(contract, options, progress=progress)
