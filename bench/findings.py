@@ -41,8 +41,10 @@ CHOICES = {"default choices": 0, "random choices": 7}  # with the seed of each
 JOBS, MUTANTS = 2, 60
 CONTRACT = shipped_contract()
 Tried = TypeVar("Tried")
-HEADS = ("findings", "before: median", "90th", "shrunk: median", "90th", "scripts that work", "mislead")
-HEADS += ("one cause", "the right one first", "requests", "seconds")
+HEADS = (
+    *("findings", "before: median", "90th", "shrunk: median", "90th", "scripts that work", "scripts that mislead"),
+    *("one cause", "the right one first", "requests", "seconds"),
+)
 
 
 @dataclass(frozen=True)

@@ -324,7 +324,7 @@ class Visitor:
         """Call `fetch` until its result is good: for about two seconds, or less if such a state did not come before.
 
         All exchanges but those of the last call count as a slow replica's, and no rule judges them. Once one was seen,
-        replicas and caches are given time after each write.
+        replicas and caches are given time after each write. Nothing is waited for where such writes never work.
 
         Args:
             write: the operation that leads to the state.
@@ -332,11 +332,11 @@ class Visitor:
             is_done: whether their result shows the state.
             due: whether every correct server comes to show it, whatever others do.
         """
-        waited_out = self.let_settle()
+        waited_out, never_works = self.let_settle(), (self.resource.name, write) in self.target.availability.hopeless
         start = len(self.evidence.exchanges)
         result, lags = fetch(), False
         for pause in self.lag.pauses(self.resource.name, write, has_missed=write in self._missed_writes):
-            if is_done(result):
+            if is_done(result) or never_works:
                 return self._measure_lag(fetch, is_done, result, waited_out=waited_out) if lags else result
             lags = True
             time.sleep(pause)

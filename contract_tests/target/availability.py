@@ -43,6 +43,7 @@ class Availability:
         interval: seconds between two requests that the server has turned out to allow.
         gone_reason: why the server is not asked any more; empty as long as it is.
         limit_count: how many requests were refused because there were too many.
+        hopeless: the kinds of requests that went on failing although others worked.
         own_refusals: what the server's own answers with 403 to ids that nobody has have in common (`signatures_of`).
     """
 
@@ -51,9 +52,9 @@ class Availability:
         self.interval = 0.0
         self.gone_reason = ""
         self.limit_count = 0
+        self.hopeless: set[Kind] = set()
         self.own_refusals: set[str] = set()
         self._worked: dict[Kind, Request] = {}
-        self._hopeless: set[Kind] = set()
         self._witnessed: dict[Kind, list[float]] = {}
         self._last_success = time.monotonic()
         self._last_number = 0
@@ -80,7 +81,7 @@ class Availability:
         is_usual = request.identity == OWN_KEY and request.expects is Expect.SUCCESS
         if is_usual and exchange.succeeded and not is_page(exchange):
             self._worked[kind_of(request)] = request
-            self._hopeless.discard(kind_of(request))
+            self.hopeless.discard(kind_of(request))
 
     def is_trouble(self, exchange: Exchange) -> bool:
         """Whether an answer may not be the server's own, or only for now.
@@ -199,7 +200,7 @@ class Availability:
 
     def is_hopeless(self, request: Request) -> bool:
         """Whether requests of this kind went on failing although others worked."""
-        return kind_of(request) in self._hopeless
+        return kind_of(request) in self.hopeless
 
     def is_known_to_fail(self, exchange: Exchange) -> bool:
         """Whether requests of this kind fail for no outage, as others of the kind have shown, or time.
@@ -211,7 +212,7 @@ class Availability:
         return self.is_hopeless(exchange.request) or (exchange.status != HTTPStatus.FORBIDDEN and bool(is_witnessed))
 
     def give_up(self, request: Request) -> None:
-        self._hopeless.add(kind_of(request))
+        self.hopeless.add(kind_of(request))
 
 
 def is_page(exchange: Exchange) -> bool:

@@ -270,10 +270,11 @@ class Target:
         if self._counting and self._timeouts.gives_up(request):
             error = f"not sent: no other {request.operation} of {request.resource} was answered"
             return Exchange(request, 0, None, error=error, timed_out=True)
+        started = time.monotonic()
         exchange = self._try(request)
         if self.availability.is_trouble(exchange):
             try:
-                exchange = self._outlast(exchange, witness)
+                exchange = self._outlast(exchange, witness, time.monotonic() if exchange.timed_out else started)
             except BudgetSpentError as error:
                 error.was_sent = True
                 raise
@@ -342,7 +343,7 @@ class Target:
         return exchange
 
     def _try(self, request: Request) -> Exchange:
-        """Send a request and, unless it is a create, a few times more if it fails."""
+        """Send a request, and a few times more if it fails; a create, or what never works, once."""
         attempts: list[int | None] = []
         overlapped: list[bool] = []
         exchange = self._attempt(request)
@@ -350,7 +351,8 @@ class Target:
             while True:
                 self._timeouts.note(exchange)
                 self.availability.note(exchange)
-                max_tries = 1 if request.operation == "create" else self._timeouts.tries(exchange)
+                is_tried_once = request.operation == "create" or self.availability.is_hopeless(request)
+                max_tries = 1 if is_tried_once else self._timeouts.tries(exchange)
                 is_asked_to_wait = stated_wait(exchange) is not None
                 if not exchange.failed or is_asked_to_wait or len(attempts) >= max_tries - 1:
                     break
@@ -361,8 +363,11 @@ class Target:
                 exchange = self._attempt(request, tuple(attempts), is_alone=any(overlapped))
         return replace(exchange, overlapped=(*overlapped, *exchange.overlapped))
 
-    def _outlast(self, exchange: Exchange, witness: Witness | None) -> Exchange:
+    def _outlast(self, exchange: Exchange, witness: Witness | None, started: float) -> Exchange:
         """The answer to a request that failed, once its failure is known to be its own, or has passed.
+
+        Args:
+            started: when it failed first, by the monotonic clock.
 
         Returns:
             What the request is answered now; the failure itself if it is the request's own. A create that trouble has
@@ -371,7 +376,7 @@ class Target:
         Raises:
             BudgetSpentError: if the server is gone.
         """
-        state, request, started = self.availability, exchange.request, time.monotonic()
+        state, request = self.availability, exchange.request
         if state.gone_reason:
             raise BudgetSpentError(state.gone_reason)
         if state.is_known_to_fail(exchange) if self._counting else state.is_hopeless(request):

@@ -28,7 +28,7 @@ from situations import (
 
 from contract_tests.exchange import OWN_KEY, request_of
 from contract_tests.target.ledger import Ledger
-from contract_tests.target.target import Limits
+from contract_tests.target.target import DOUBT, Limits
 from contract_tests.verdicts import Verdict
 
 STACKS = ("mock", "independent")
@@ -71,6 +71,13 @@ def test_a_limit_that_refuses_every_other_request_is_not_how_the_server_refuses_
         200,
     ]  # a success with errors in its body
     assert target.availability.own_refusals == set()
+
+
+@pytest.mark.parametrize("defect", ["updates-fail", "deletes-fail"])
+def test_an_operation_that_never_works_costs_the_time_until_it_counts_and_hardly_more(defect: str) -> None:
+    [calm], [failing] = judge("calm", 0, "mock"), judge("calm", 0, "mock", defect)
+    assert failing.outcome.status == 1
+    assert failing.seconds - calm.seconds < 3 * DOUBT  # for each resource, on this clock
 
 
 def test_a_server_that_reads_nothing_with_a_quote_in_it_is_not_gone() -> None:
