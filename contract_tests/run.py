@@ -291,6 +291,7 @@ class Run:
         self._next_look = time.monotonic() + SECONDS_BETWEEN
         self._shortest: dict[str, tuple[str, ShortestSteps]] = {}
         self._script_statuses: dict[str, int] = {}
+        self._shown_again: dict[str, str] = {}
         self._script_count = 0
         self._lag = Lag(options.limits.lag / Limits.lag)
         pairs = selected(contract, options)
@@ -403,6 +404,7 @@ class Run:
             self._shortest |= {
                 rule: (resource, shortest) for rule, shortest in shrinking.shrink(findings, exchanges, budget).items()
             }
+            self._shown_again |= {f"{rule}[{resource}]": text for rule, text in shrinking.shown_again.items()}
 
     def try_scripts(self) -> None:
         """Run the scripts of what was found, those of fewest requests first, and keep those that show it."""
@@ -564,6 +566,7 @@ class Run:
             interrupted=not is_complete,
             public_base_url=options.public_base_url,
             shortest=self._shortest,
+            shown_again=self._shown_again,
             script_statuses=self._script_statuses,
             masking=masking,
         )

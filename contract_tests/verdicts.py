@@ -103,6 +103,7 @@ class Outcome:
         public_base_url: what page links had to begin with, if not the base URL.
         script_statuses: by the id of a result, the exit status of its script when the run tried it.
         shortest: by the id of a rule, the first resource for which its finding was tried again, and what that took.
+        shown_again: by the id of a result, how often its finding showed again, where it did not always.
     """
 
     base_url: str
@@ -128,6 +129,7 @@ class Outcome:
     public_base_url: str | None = None
     script_statuses: Mapping[str, int] = field(default_factory=dict)
     shortest: Mapping[str, tuple[str, ShortestSteps]] = field(default_factory=dict)
+    shown_again: Mapping[str, str] = field(default_factory=dict)
     masking: Masking = field(default_factory=lambda: Masking.of({}, []))
 
     @property

@@ -31,7 +31,6 @@ from contract_tests.observation import MISSING, Violation
 from contract_tests.repro.script import curl
 from contract_tests.run import MAX_FINDINGS
 from contract_tests.verdicts import Outcome, Result, Verdict
-from link_management_contract import Rule
 from link_management_contract.texts import printable
 
 SCHEMA_VERSION = 1
@@ -40,6 +39,7 @@ FILE = "results.json"
 TEXTS = ("base_url", "word", "contract_version", "began")
 MAX_TRACES = 5
 MAX_VALUE_LENGTH, MAX_BODY_LENGTH, MAX_TEXT, MAX_FORM_LENGTH = 120, 300, 60, 500  # characters
+LAST_ROWS = (("write", "cause"), ("shown again", "shown_again"))
 MARKUP = re.compile(rb"\s*<(!doctype|html|\?xml|head|body|h1)", re.IGNORECASE)
 
 
@@ -96,14 +96,15 @@ def _result(outcome: Outcome, result: Result) -> dict[str, Any]:
         "seconds": round(result.seconds, 3),
         "reasons": list(result.reasons),
         "waived": result.waived or None,
-        "findings": [_finding(outcome, result.rule, finding) for finding in result.findings[:MAX_FINDINGS]],
+        "findings": [_finding(outcome, result, finding) for finding in result.findings[:MAX_FINDINGS]],
         "further_findings": max(0, len(result.findings) - MAX_FINDINGS),
     }
 
 
-def _finding(outcome: Outcome, rule: Rule, finding: Violation) -> dict[str, Any]:
+def _finding(outcome: Outcome, result: Result, finding: Violation) -> dict[str, Any]:
     request = finding.exchange.request
-    shows_alone = rule.decided_by == "exchange" or finding.at.startswith(("/meta", "/links"))
+    shown_again = outcome.shown_again.get(result.id) if finding == result.findings[0] else None
+    shows_alone = result.rule.decided_by == "exchange" or finding.at.startswith(("/meta", "/links"))
     is_shown_again = finding.is_repeatable and shows_alone and _stands_alone(request, outcome.exchanges)
     repeat = curl(outcome.base_url, request) if is_shown_again else ""
     return {
@@ -116,6 +117,7 @@ def _finding(outcome: Outcome, rule: Rule, finding: Violation) -> dict[str, Any]
         **({} if finding.is_repeatable else {"no_script": True}),
         **({"trace": finding.exchange.trace} if finding.exchange.trace else {}),
         **({"timeline": list(finding.timeline)} if finding.timeline else {}),
+        **({"shown_again": shown_again} if shown_again else {}),
     } | excerpt(finding, outcome.exchanges, outcome.masking)
 
 
@@ -207,7 +209,7 @@ def rows_of(finding: Mapping[str, Any]) -> list[tuple[str, str]]:
         rows.append(("body", finding["body"]))
     if finding.get("timeline"):
         rows.append(("time line", "\n".join(finding["timeline"])))
-    return [*rows, ("write", finding["cause"])] if finding.get("cause") else rows
+    return [*rows, *((title, finding[name]) for title, name in LAST_ROWS if finding.get(name))]
 
 
 def source_of(result: Mapping[str, Any]) -> str:

@@ -18,6 +18,7 @@ from link_management_contract import Resource, Rule
 
 FIRST = 1000  # number of the first mark; those of the survey are smaller
 MIN_REQUESTS = 12  # requests that are worth trying for a finding
+MAX_TRIES = 10  # of what does not show again at once
 
 
 class Shrinking:
@@ -26,9 +27,13 @@ class Shrinking:
     Args:
         visitor: sends the requests, and knows the mark of the run.
         public_base_url: as for a run.
+
+    Attributes:
+        shown_again: by the id of a rule, how often its finding showed again, where it does not always.
     """
 
     def __init__(self, visitor: Visitor, public_base_url: str | None = None) -> None:
+        self.shown_again: dict[str, str] = {}
         self._visitor, self._public_base_url = visitor, public_base_url
         self._count = FIRST
         self._deleted: dict[int, Entry] = {}
@@ -54,8 +59,10 @@ class Shrinking:
                     for shortest in self._smaller(rule, finding, steps, min(end, target.request_count + request_share)):
                         shortest_by_rule[rule.id] = shortest
                 last = shortest_by_rule.get(rule.id)
-                if last and not self._is_stopped and self._try(rule, finding, last.exchanges, last.exchanges) is None:
-                    del shortest_by_rule[rule.id]  # what somebody else did at that time may have looked like it
+                if self._is_stopped or (last and self._is_shown_again(rule, finding, last.exchanges)):
+                    continue
+                shortest_by_rule.pop(rule.id, None)  # what somebody else did at that time may have looked like it
+                self._count_shown(rule, finding, steps, end)
         except BudgetSpentError:
             pass
         finally:
@@ -63,6 +70,19 @@ class Shrinking:
                 self._forget_deleted()
                 remove_all(self._visitor)
         return shortest_by_rule
+
+    def _is_shown_again(self, rule: Rule, finding: Violation, steps: Sequence[Exchange]) -> bool:
+        """Whether steps show a finding, and once more, as two servers may take turns."""
+        return all(self._try(rule, finding, steps, steps) for _ in range(2))
+
+    def _count_shown(self, rule: Rule, finding: Violation, steps: Sequence[Exchange], end: int) -> None:
+        """Send all requests that led to a finding again, and note how often they show it."""
+        shown_count = try_count = 0
+        while try_count < MAX_TRIES and not self._is_stopped and self._visitor.target.request_count + len(steps) <= end:
+            try_count += 1
+            shown_count += self._try(rule, finding, steps, steps) is not None
+        if try_count > 1 and shown_count < try_count:
+            self.shown_again[rule.id] = f"in {shown_count or 'none'} of {try_count} tries with the same requests"
 
     def _forget_deleted(self) -> None:
         """Note which of the records that were deleted are gone, so that nobody deletes them again."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 from shell import COMMANDS, command, in_process
 
 from contract_tests import cli
+from contract_tests.reports.results import as_dict, rows_of
 from contract_tests.repro.replayed import with_markers
 from contract_tests.repro.script import Script, printf, quoted, script_of
 from contract_tests.repro.shrinking import Shrinking
@@ -96,6 +98,20 @@ def test_what_does_not_show_again_keeps_the_requests_of_the_run(monkeypatch: pyt
         found = outcome(server, UPDATES)
         assert found.shortest == {}
         assert len(operations(found, UPDATES)) > 4
+
+
+def test_a_finding_that_shows_in_every_other_try_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried, count = Shrinking._try, itertools.count()  # noqa: SLF001 - as two workers that take turns
+
+    def in_turns(self: Shrinking, *step: Any) -> ShortestSteps | None:
+        shown = tried(self, *step)
+        return shown if next(count) % 2 else None
+
+    with MockServer(defects=("total-is-one-more",)) as server:
+        monkeypatch.setattr(Shrinking, "_try", in_turns)
+        found = outcome(server, "pagination.total-counts-the-records", shrink=300)
+    [result] = as_dict(found)["results"]
+    assert ("shown again", "in 5 of 10 tries with the same requests") in rows_of(result["findings"][0])
 
 
 def test_a_finding_that_does_not_show_once_more_is_not_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
