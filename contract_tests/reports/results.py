@@ -39,7 +39,8 @@ FILE = "results.json"
 TEXTS = ("base_url", "word", "contract_version", "began")
 MAX_TRACES = 5
 MAX_VALUE_LENGTH, MAX_BODY_LENGTH, MAX_TEXT, MAX_FORM_LENGTH = 120, 300, 60, 500  # characters
-LAST_ROWS = (("write", "cause"), ("shown again", "shown_again"))
+LAST_ROWS = (("write", "cause"), ("shown by", "shown_by"), ("shown again", "shown_again"))
+LABELS = ("name", "host")
 MARKUP = re.compile(rb"\s*<(!doctype|html|\?xml|head|body|h1)", re.IGNORECASE)
 
 
@@ -104,6 +105,7 @@ def _result(outcome: Outcome, result: Result) -> dict[str, Any]:
 def _finding(outcome: Outcome, result: Result, finding: Violation) -> dict[str, Any]:
     request = finding.exchange.request
     shown_again = outcome.shown_again.get(result.id) if finding == result.findings[0] else None
+    shown_by = _fewest_requests(outcome, result) if finding == result.findings[0] else ""
     shows_alone = result.rule.decided_by == "exchange" or finding.at.startswith(("/meta", "/links"))
     is_shown_again = finding.is_repeatable and shows_alone and _stands_alone(request, outcome.exchanges)
     repeat = curl(outcome.base_url, request) if is_shown_again else ""
@@ -118,7 +120,20 @@ def _finding(outcome: Outcome, result: Result, finding: Violation) -> dict[str, 
         **({"trace": finding.exchange.trace} if finding.exchange.trace else {}),
         **({"timeline": list(finding.timeline)} if finding.timeline else {}),
         **({"shown_again": shown_again} if shown_again else {}),
+        **({"shown_by": shown_by} if shown_by else {}),
     } | excerpt(finding, outcome.exchanges, outcome.masking)
+
+
+def _fewest_requests(outcome: Outcome, result: Result) -> str:
+    """The fewest writes that show a finding, and the names or hosts that they share; empty if that is not known."""
+    resource, shortest = outcome.shortest.get(result.rule.id, ("", None))
+    earlier, texts = set[tuple[str, Any]](), list[str]()
+    for exchange in shortest.exchanges if shortest and resource == result.resource else ():
+        form = exchange.request.form or {}
+        fields = [f"the same {name}" if (name, form[name]) in earlier else name for name in form]
+        texts += [f"{_without_id(exchange)} with {', '.join(fields)}"] if fields else []
+        earlier |= {(name, form[name]) for name in LABELS if name in form}
+    return "; ".join(texts)
 
 
 def _stands_alone(request: Request, exchanges: Iterable[Exchange]) -> bool:
@@ -359,7 +374,7 @@ def _last_write_before_failures(failure: Exchange, exchanges: Iterable[Exchange]
     worked_last = max((step.number for step in lists if step.succeeded), default=None)
     if worked_last is None:
         return None
-    failed_first = min(step.number for step in lists if step.number > worked_last)
+    failed_first = min((step.number for step in lists if step.number > worked_last), default=failure.number)
     writes = [step for step in steps if step.succeeded and step.request.operation in WRITES]
     return next((write for write in reversed(writes) if worked_last < write.number < failed_first), None)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from contract_tests.exchange import Exchange, Request
+from contract_tests.exchange import OTHER, Exchange, Request
 from contract_tests.masking import Masking
 from contract_tests.observation import Violation
 from contract_tests.reports.causes import groups, undecided
@@ -108,6 +109,8 @@ def test_lists_that_fail_from_a_write_on_come_with_it() -> None:
     steps = (listed(1, 200), harmless, listed(3, 200), harmful, refused, listed(6, 500), later, listed(8, 500))
     assert told(steps[-1], exchanges=steps)["cause"].startswith("POST /api/domains with host=b.example.com")
     assert "cause" not in told(steps[-1], exchanges=steps[1:2] + steps[3:])
+    another_keys = Exchange(replace(steps[-1].request, identity=OTHER), 9, 500, {}, b"{}")
+    assert "cause" not in told(another_keys, exchanges=(*steps[:3], another_keys))
 
 
 def result(rule: str, kind: str = "domains", exchange: int = 1, verdict: str = "fail", **more: Any) -> dict[str, Any]:

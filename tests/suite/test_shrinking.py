@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,20 @@ def test_what_does_not_show_again_keeps_the_requests_of_the_run(monkeypatch: pyt
         found = outcome(server, UPDATES)
         assert found.shortest == {}
         assert len(operations(found, UPDATES)) > 4
+
+
+def test_a_finding_says_what_its_fewest_writes_need_and_share() -> None:
+    rule = "lifecycle.created-record-is-listed-once"
+    with MockServer(defects=("created-records-are-not-listed",)) as server:
+        found = outcome(server, rule, shrink=300)
+    resource, shortest = found.shortest[rule]
+    twice = replace(shortest, exchanges=shortest.exchanges[:1] * 2)
+    once, again = (
+        dict(rows_of(as_dict(replace(found, shortest={rule: (resource, steps)}))["results"][0]["findings"][0]))
+        for steps in (shortest, twice)
+    )
+    assert once["shown by"] == "POST /api/projects with name"
+    assert again["shown by"] == "POST /api/projects with name; POST /api/projects with the same name"
 
 
 def test_a_finding_that_shows_in_every_other_try_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
