@@ -113,6 +113,15 @@ RUN = (
     _option(["--resources"], type=_names, default="", metavar="NAME,...", help="resources to judge [default: all]"),
     _option(["--rules"], type=_names, default="", metavar="PATTERN,...", help="rules to judge, such as 'pagination.*'"),
     _flag("--strict", "let advisory rules fail the run"),
+    _option(["--fail-on"], type=_names, default="", metavar="PATTERN,...", help="advisory rules that fail the run"),
+    _option(
+        ["--max-5xx"],
+        type=IntRange(0),
+        metavar="N",
+        help="fail if more than N documented requests get a 5xx, outages and limits aside [default: no limit; 0 with"
+        " --strict]",
+    ),
+    _option(["--slowest"], type=FloatRange(0, min_open=True), metavar="SECONDS", help="fail if an answer takes longer"),
     PUBLIC,
     _option(["--splash-create-path"], metavar="PATH", help="path that creates splash pages, if not the documented one"),
     _option(["--jobs"], type=IntRange(1), default=3, metavar="N", help="visit N resources side by side"),

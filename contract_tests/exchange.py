@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property, lru_cache
@@ -14,6 +15,7 @@ from urllib.parse import urlencode
 
 from contract_tests.multipart import USUAL, FormStyle
 from link_management_contract import Resource
+from link_management_contract.texts import printable
 
 FileContent = tuple[str, bytes, str]
 FormValue = str | FileContent
@@ -134,9 +136,13 @@ class Exchange:
         return self.status is not None and HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES
 
     @property
+    def is_server_error(self) -> bool:
+        return self.status is not None and self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+
+    @property
     def failed(self) -> bool:
         """Whether no answer came, or one that reports a failure of the server or a gateway."""
-        return self.status is None or self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+        return self.status is None or self.is_server_error
 
     @property
     def status_text(self) -> str:
@@ -373,3 +379,13 @@ def _is_deep(value: Any) -> bool:
         if not level:
             return False
     return True
+
+
+def without_id(exchange: Exchange) -> str:
+    """The method and path of a request, without the id."""
+    return f"{exchange.request.method} {printable(re.sub(r'[^/]*[0-9][^/]*$', 'ID', exchange.request.path))}"
+
+
+def counted(exchanges: Iterable[Exchange]) -> dict[str, int]:
+    """How many requests there are of each method and path, without ids; the most frequent first."""
+    return dict(Counter(map(without_id, exchanges)).most_common())

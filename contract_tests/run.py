@@ -19,7 +19,7 @@ from urllib.parse import quote_plus, urlsplit
 
 from contract_tests.errors import NothingSelectedError, UnusableTargetError, UsageError
 from contract_tests.evidence import Evidence
-from contract_tests.exchange import OTHER, OWN_KEY, Exchange
+from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Expect, counted
 from contract_tests.masking import Masking
 from contract_tests.observation import DECISIONS, NEEDS_ALL, NEEDS_CONTROL, Chapters, Violation
 from contract_tests.open_points import remarks
@@ -80,6 +80,9 @@ class Options:
         rules: patterns of the ids of rules to judge, such as `pagination.*`.
         public_base_url: what page links must begin with, if not the base URL.
         splash_create_path: where splash pages are created, if not at the documented path.
+        fail_on: patterns of the ids of advisory rules that fail the run.
+        max_5xx: how many documented requests may be answered with a 5xx while the server is up; any number, if None.
+        slowest: how many seconds an answer to one may take, or None.
         jobs: how many resources are visited side by side.
         max_failures: after how many failing results the run stops, or None.
         explore: about how many requests to generate besides the survey's.
@@ -101,6 +104,9 @@ class Options:
     public_base_url: str | None = None
     splash_create_path: str | None = None
     strict: bool = False
+    fail_on: tuple[str, ...] = ()
+    max_5xx: int | None = None
+    slowest: float | None = None
     limits: Limits = field(default_factory=Limits)
     connection: Connection = field(default_factory=Connection)
     jobs: int = 1
@@ -139,6 +145,9 @@ def options_of(args: SimpleNamespace) -> Options:
         public_base_url=args.public_base_url,
         splash_create_path=args.splash_create_path,
         strict=args.strict,
+        fail_on=args.fail_on,
+        max_5xx=0 if args.strict and args.max_5xx is None else args.max_5xx,
+        slowest=args.slowest,
         limits=replace(limits, requests=requests, seconds=args.deadline, lag=args.lag, read_only=args.read_only),
         connection=connection_of(args),
         jobs=args.jobs,
@@ -531,14 +540,17 @@ class Run:
                 else result
                 for result in results
             ]
-        masked = [_masked(result, masking) for result in results]
+        masked = [_masked(self._gated(result), masking) for result in results]
         final_results, stale = apply_waivers(options.waivers, masked, self._contract, datetime.now(UTC).date())
+        exceeded = tuple(self._exceeded())
         not_run = possible(judgeable_rules(self._contract, options)) - len(final_results)
+        is_failing = any(result.verdict is Verdict.FAIL for result in final_results)
         word, status = overall(
             final_results,
             partial=not_run > 0,
             strict=options.strict,
             stale=bool(stale),
+            exceeded=bool(exceeded),
             left=bool(ledger.left),
             interrupted=not is_complete,
             is_gone=bool(gone_reason),
@@ -561,8 +573,9 @@ class Run:
             harm=self.target.bystanders.harm,
             strict=options.strict,
             insecure=options.connection.insecure,
-            notes=tuple(printable(masking.text(note)) for note in self._remarks(exchanges)),
+            notes=tuple(printable(masking.text(note)) for note in self._remarks(exchanges, is_failing=is_failing)),
             stale=tuple(stale),
+            exceeded=exceeded,
             interrupted=not is_complete,
             public_base_url=options.public_base_url,
             shortest=self._shortest,
@@ -571,11 +584,37 @@ class Run:
             masking=masking,
         )
 
-    def _remarks(self, exchanges: list[Exchange]) -> Iterator[str]:
+    def _gated(self, result: Result) -> Result:
+        """A result as `--fail-on` makes it."""
+        is_named = any(fnmatchcase(result.rule.id, pattern) for pattern in self._options.fail_on)
+        return replace(result, verdict=Verdict.FAIL) if is_named and result.verdict is Verdict.WARN else result
+
+    def _exceeded(self) -> Iterator[str]:
+        """The limits of `--max-5xx` and `--slowest` that were exceeded, with the requests."""
+        options = self._options
+        documented = [exchange for exchange in self.target.all_exchanges if exchange.expects is Expect.SUCCESS]
+        failed = self._server_errors
+        if options.max_5xx is not None and len(failed) > options.max_5xx:
+            yield f"{len(failed)} documented requests got a 5xx, and {options.max_5xx} may: {_listed(failed)}"
+        slow = [exchange for exchange in documented if options.slowest and exchange.seconds > options.slowest]
+        if slow:
+            longest = max(exchange.seconds for exchange in slow)
+            yield f"{len(slow)} answers took longer than {options.slowest:g} s, up to {longest:.2g} s: {_listed(slow)}"
+
+    @property
+    def _server_errors(self) -> list[Exchange]:
+        """The answers to documented requests with a 5xx while the server was up."""
+        documented = (exchange for exchange in self.target.all_exchanges if exchange.expects is Expect.SUCCESS)
+        state = self.target.availability
+        return [exchange for exchange in documented if exchange.is_server_error and not state.was_away(exchange)]
+
+    def _remarks(self, exchanges: list[Exchange], *, is_failing: bool) -> Iterator[str]:
         yield from remarks(exchanges, self._contract)
         yield from _unanswered(exchanges)
         simultaneous = [evidence.simultaneous for visits in self.visits for evidence in visits.evidences]
         requests = [exchange.request for moment in simultaneous if moment for exchange in moment.exchanges]
+        if (failed := self._server_errors) and self._options.max_5xx is None and not is_failing:
+            yield f"{len(failed)} documented requests got a 5xx while others worked: {_listed(failed)} (see --max-5xx)"
         if pairs := sum(request.identity == OTHER for request in requests):
             yield f"{pairs} lists and reads were sent with the second key while the first key sent the same"
         if rate := self.target.availability.suggested_rate:
@@ -603,6 +642,10 @@ class Run:
         return Masking.of(
             _secrets(self._options), records, {marker for entry in entries for marker in entry.markers if marker}
         )
+
+
+def _listed(exchanges: Iterable[Exchange]) -> str:
+    return ", ".join(f"{request} ({count})" for request, count in counted(exchanges).items())
 
 
 def side_by_side(steps: Sequence[Callable[[], None]], jobs: int, target: Target) -> None:
@@ -658,7 +701,8 @@ def selected(contract: Contract, options: Options) -> list[tuple[Rule, Resource]
     Raises:
         NothingSelectedError: if there are none.
     """
-    unused = [pattern for pattern in options.rules if not any(fnmatchcase(rule, pattern) for rule in contract.rules)]
+    patterns = (*options.rules, *options.fail_on)
+    unused = [pattern for pattern in patterns if not any(fnmatchcase(rule, pattern) for rule in contract.rules)]
     if unused:
         areas = ", ".join(dict.fromkeys(f"{rule.partition('.')[0]}.*" for rule in contract.rules))
         raise NothingSelectedError(f'no rule of the contract matches "{unused[0]}"; choose from {areas}')

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from http import HTTPStatus
 
 import contract_tests.overlap.rules
 import contract_tests.rules  # noqa: F401 - both register their rules
@@ -100,6 +99,7 @@ class Outcome:
         harm: what a write hit elsewhere; then nothing more was written.
         notes: what every client runs into though no rule forbids it.
         stale: what is wrong with the waivers.
+        exceeded: the limits of the command line that were exceeded, with the requests.
         public_base_url: what page links had to begin with, if not the base URL.
         script_statuses: by the id of a result, the exit status of its script when the run tried it.
         shortest: by the id of a rule, the first resource for which its finding was tried again, and what that took.
@@ -125,6 +125,7 @@ class Outcome:
     not_judged: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     stale: tuple[str, ...] = ()
+    exceeded: tuple[str, ...] = ()
     interrupted: bool = False
     public_base_url: str | None = None
     script_statuses: Mapping[str, int] = field(default_factory=dict)
@@ -147,11 +148,7 @@ class Outcome:
     @property
     def server_errors(self) -> list[Exchange]:
         """The answers with a status of 5xx, those to earlier tries included."""
-        return [
-            exchange
-            for exchange in (*self.exchanges, *self.tries)
-            if exchange.status and exchange.status >= HTTPStatus.INTERNAL_SERVER_ERROR
-        ]
+        return [exchange for exchange in (*self.exchanges, *self.tries) if exchange.is_server_error]
 
     @property
     def failing(self) -> list[Result]:
@@ -275,6 +272,7 @@ def overall(  # noqa: PLR0913 - each of these affects the one word
     partial: bool,
     strict: bool,
     stale: bool = False,
+    exceeded: bool = False,
     left: bool = False,
     interrupted: bool = False,
     is_gone: bool = False,
@@ -286,6 +284,8 @@ def overall(  # noqa: PLR0913 - each of these affects the one word
         word, status = "interrupted: no claim", INTERRUPTED
     elif stale and status != FAILED:
         word, status = "a waiver is stale", FAILED
+    elif exceeded and status != FAILED:
+        word, status = f"{word}, but a limit is exceeded", FAILED
     if not left:
         return word, status
     return f"{word}, with records left behind", status if status in (FAILED, UNUSABLE) else BROKEN

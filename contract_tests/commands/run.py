@@ -86,7 +86,7 @@ def _gated(outcome: Outcome, document: dict[str, Any], baseline: dict[str, Any])
         say("\n".join(["", *regression.lines]))
     if regression.worsened:
         return FAILED
-    return 0 if outcome.status in (FAILED, UNDECIDED) and not outcome.stale else outcome.status
+    return 0 if outcome.status in (FAILED, UNDECIDED) and not (outcome.stale or outcome.exceeded) else outcome.status
 
 
 class ProgressDisplay:
@@ -189,9 +189,9 @@ def carry_out(
     _keep_examples_elsewhere()
     if checked.connection.insecure:
         complain("INSECURE: any certificate is trusted, so nobody knows whose answers these are")
-    name = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.jsonl"
-    path = options.ledger or platformdirs.user_state_path(PROGRAM) / "ledgers" / name
     account, token = digest_of(checked.api_key), f"x{secrets.token_hex(2)}"
+    name = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}-{token}.jsonl"
+    path = options.ledger or platformdirs.user_state_path(PROGRAM) / "ledgers" / name
     progress: Progress = display or (lambda _chapter, _requests: None)
     with (
         without_workflow_commands(),

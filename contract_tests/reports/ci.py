@@ -54,6 +54,7 @@ def write_junit(results: Mapping[str, Any], path: Path) -> None:
     factor = results["seconds"] / (sum(result["seconds"] for result in rows) or 1)  # an answer may serve several rules
     counts = Counter(element for _, element in elements)
     other_errors = [("waiver", text) for text in results["stale_waivers"]]
+    other_errors += [("limit", text) for text in results.get("exceeded", [])]
     other_errors += [("left behind", text) for text in results["left"]]
     suites = Element("testsuites")
     suite = SubElement(
@@ -148,8 +149,8 @@ def markdown(results: Mapping[str, Any]) -> str:
         lines += ["", f"and {len(cause_groups) - MAX_FAILURES_LISTED} more"]
     blocked = list(undecided(results["results"], cause_groups).items())[:MAX_FAILURES_LISTED]
     lines += ["", *(f"- {len(checks)} undecided: {_markdown(reason)}" for reason, checks in blocked)]
-    for title, key in (("note", "notes"), ("left behind", "left"), ("waiver", "stale_waivers")):
-        lines += [f"- {title}: {_markdown(text)}" for text in results[key]]
+    for title, key in (("note", "notes"), ("left behind", "left"), ("waiver", "stale_waivers"), ("limit", "exceeded")):
+        lines += [f"- {title}: {_markdown(text)}" for text in results.get(key, [])]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -227,7 +228,9 @@ def annotations_of(results: Mapping[str, Any]) -> Iterator[str]:
     yield f"::notice::{_escape_command(results['verdict'])}"
     if not errors and results["word"].startswith("undecided"):
         yield "::error::undecided: some rules could not be judged; the summary says why"
-    for text in [*results["stale_waivers"], *(f"left behind: {text}" for text in results["left"])][:MAX_ANNOTATIONS]:
+    left = [f"left behind: {text}" for text in results["left"]]
+    others = [*results["stale_waivers"], *results.get("exceeded", []), *left]
+    for text in others[:MAX_ANNOTATIONS]:
         yield f"::error::{_escape_command(text)}"
 
 

@@ -5,7 +5,6 @@ With each finding goes the part of its exchange that it is about, short and with
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -21,9 +20,11 @@ from contract_tests.exchange import (
     Exchange,
     FormValue,
     Request,
+    counted,
     has_too_many_parts,
     id_of,
     refuse_constant,
+    without_id,
 )
 from contract_tests.masking import Masking, text_shape
 from contract_tests.multipart import USUAL, FormStyle, file_as_sent, media_type_of
@@ -39,7 +40,7 @@ FILE = "results.json"
 TEXTS = ("base_url", "word", "contract_version", "began")
 MAX_TRACES = 5
 MAX_VALUE_LENGTH, MAX_BODY_LENGTH, MAX_TEXT, MAX_FORM_LENGTH = 120, 300, 60, 500  # characters
-LAST_ROWS = (("write", "cause"), ("shown by", "shown_by"), ("shown again", "shown_again"))
+LAST_ROWS = (("write", "cause"), ("shown by", "shown_by"), ("again", "shown_again"))
 LABELS = ("name", "host")
 MARKUP = re.compile(rb"\s*<(!doctype|html|\?xml|head|body|h1)", re.IGNORECASE)
 
@@ -61,7 +62,7 @@ def as_dict(outcome: Outcome) -> dict[str, Any]:
         "seconds": round(outcome.seconds, 3),
         "requests": outcome.requests,
         "server_errors": len(server_errors),
-        "server_errors_at": dict(Counter(map(_without_id, server_errors)).most_common()),
+        "server_errors_at": counted(server_errors),
         "server_error_traces": [exchange.trace for exchange in server_errors if exchange.trace][:MAX_TRACES],
         "slowest": round(max((exchange.seconds for exchange in outcome.exchanges), default=0.0), 3),
         "created": outcome.created,
@@ -73,6 +74,7 @@ def as_dict(outcome: Outcome) -> dict[str, Any]:
         "notes": list(outcome.notes),
         "status": outcome.status,
         "strict": outcome.strict,
+        "exceeded": list(outcome.exceeded),
         "not_run": outcome.not_run,
         "stale_waivers": list(outcome.stale),
         "open_points": {
@@ -131,7 +133,7 @@ def _fewest_requests(outcome: Outcome, result: Result) -> str:
     for exchange in shortest.exchanges if shortest and resource == result.resource else ():
         form = exchange.request.form or {}
         fields = [f"the same {name}" if (name, form[name]) in earlier else name for name in form]
-        texts += [f"{_without_id(exchange)} with {', '.join(fields)}"] if fields else []
+        texts += [f"{without_id(exchange)} with {', '.join(fields)}"] if fields else []
         earlier |= {(name, form[name]) for name in LABELS if name in form}
     return "; ".join(texts)
 
@@ -142,11 +144,6 @@ def _stands_alone(request: Request, exchanges: Iterable[Exchange]) -> bool:
         exchange.made_id for exchange in exchanges if exchange.request.resource == request.resource and exchange.made_id
     }
     return request.identifier not in created and all(isinstance(value, str) for value in (request.form or {}).values())
-
-
-def _without_id(exchange: Exchange) -> str:
-    """The method and path of a request, without its id."""
-    return f"{exchange.request.method} {printable(re.sub(r'[^/]*[0-9][^/]*$', 'ID', exchange.request.path))}"
 
 
 def answers_of(results: Mapping[str, Any]) -> str:

@@ -67,6 +67,8 @@ def show(results: Mapping[str, Any], console: Console, *, verbose: bool = False,
         _show_rows([("", choices)], console, indent=2)
     for text in results["stale_waivers"]:
         console.print(Text(f"\nwaiver: {text}", style="bold red"))
+    for text in results.get("exceeded", []):
+        console.print(Text(f"\nlimit: {text}", style="bold red"), soft_wrap=True)
     for note in results["notes"]:
         console.print(f"\nnote: {note}")
     _show_end(results, cause_groups, console)

@@ -26,6 +26,8 @@ def _steps(rule: Rule, finding: Violation, exchanges: list[Exchange]) -> Iterato
     selected: dict[int, Exchange] = {}
     for identifier in _related_ids(rule, finding, earlier):
         selected |= {step.number: step for step in _record_history(identifier, earlier)}
+    if request.operation == "delete" and not exchange.succeeded:  # earlier ones would remove what this is to remove
+        selected = {number: step for number, step in selected.items() if step.request.operation != "delete"}
     if request.operation == "list":
         selected |= {step.number: step for step in _existing_creates(earlier)}
     if request.operation == "create" and request.form:

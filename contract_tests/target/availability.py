@@ -62,6 +62,7 @@ class Availability:
         self._calm_interval, self._is_repeated = 0.0, True
         self._first_limit: float | None = None
         self._requests_since_limit = 0  # requests since then
+        self._outages: list[tuple[float, float]] = []  # when each began and ended, in seconds since 1970
         self._is_forbidding = False  # whether what ought to work was refused with a 403
 
     def note(self, exchange: Exchange) -> None:
@@ -173,6 +174,15 @@ class Availability:
         """Note that the server is not asked any more, and since when it has answered nothing."""
         started = time.strftime("%H:%M:%S", time.localtime(time.time() - self.seconds_without_success()))
         self.gone_reason = f"no answer since {started}, after request {self._last_number}: {exchange.status_text}"
+
+    def note_away(self, started_at: float) -> None:
+        """Note that the server was away from then on until now."""
+        self._outages.append((started_at, time.time()))
+
+    def was_away(self, exchange: Exchange) -> bool:
+        """Whether an answer came during an outage, or from a limit."""
+        is_limit = self.is_limiting and exchange.status in LIMIT_STATUSES
+        return is_limit or any(start <= exchange.started_at <= end for start, end in self._outages)
 
     def restart_patience(self) -> None:
         self._last_success = time.monotonic()

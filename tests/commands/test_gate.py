@@ -309,3 +309,31 @@ def test_a_profile_is_used_by_the_mocks_command(tmp_path: Path) -> None:
     refused = failure("--profile", path)
     assert refused.count("\n") == 1
     assert "is not a mapping of open points to values" in refused
+
+
+def test_a_gate_counts_what_fails_now_and_then_and_what_is_slow(judged: Path) -> None:
+    def ended(server: MockServer, *gate: str) -> tuple[int, str]:
+        result = command("run", "--base-url", server.base_url, *QUICK, *gate)
+        return result.returncode, " ".join(result.stdout.split())
+
+    with MockServer(fixture="empty", records=40, conditions={"gateway-errors": 20}) as flaky:
+        status, text = ended(flaky)
+        assert (status, text.count("documented requests got a 5xx while others worked: GET /api/domains/ (")) == (0, 1)
+        for gate in (("--max-5xx", "0"), ("--strict",), ("--max-5xx", "0", "--baseline", judged / "results.json")):
+            status, text = ended(flaky, *map(str, gate))
+            assert (status, "documented requests got a 5xx, and 0 may: " in text) == (1, True)
+        assert ended(flaky, "--max-5xx", "900")[0] == 0
+        status, text = ended(flaky, "--slowest", "0.0001")
+        assert (status, "answers took longer than 0.0001 s, up to " in text) == (1, True)
+        assert ended(flaky, "--slowest", "20")[0] == 0
+
+
+@pytest.mark.parametrize(("pattern", "status"), [("robustness.odd-ids-*", 1), ("robustness.odd-pages-*", 0)])
+def test_an_advisory_rule_fails_a_run_that_names_it(pattern: str, status: int) -> None:
+    with MockServer(fixture="empty", records=4, defects=("unknown-id-fails",)) as server:
+        options = (*WIDER, "--rules", "robustness.odd-*")
+        result = command("run", "--base-url", server.base_url, *options, "--fail-on", pattern)
+        unknown = command("run", "--base-url", server.base_url, *options, "--fail-on", "nothing.*")
+    assert result.returncode == status
+    assert ("fail: robustness.odd-ids-do-not-fail" in result.stdout) is bool(status)
+    assert (unknown.returncode, 'no rule of the contract matches "nothing.*"' in unknown.stderr) == (5, True)
