@@ -57,7 +57,7 @@ def observed_choices(exchanges: Iterable[Exchange]) -> dict[str, Counter[str]]:
 
     A value that the contract does not know is a status or the like, reported as it was seen.
     """
-    exchange_list = list(exchanges)
+    exchange_list = [exchange for exchange in exchanges if exchange.status is not None]
     choices = {name: Counter(detect(exchange_list)) for name, detect in DETECTORS.items()}
     return {name: values for name, values in choices.items() if values}
 

@@ -20,7 +20,7 @@ from contract_tests.observation import (
     steady_records,
 )
 from contract_tests.rules.accounts import ACCESS
-from contract_tests.rules.operations import judge_failure, own_requests
+from contract_tests.rules.operations import fails_each_time, judge_failure, own_requests
 
 ODD_FORMS = frozenset({Chapter.ODD_FORMS})
 
@@ -28,12 +28,19 @@ ODD_FORMS = frozenset({Chapter.ODD_FORMS})
 @rule("robustness.odd-pages-do-not-fail", "page", needs=NEEDS_PAGES)
 @rule("robustness.odd-ids-do-not-fail", "id", needs=NEEDS_UPDATES | NEEDS_DELETES)
 @rule("robustness.odd-text-does-not-fail", "text", needs=ODD_FORMS)
-@rule("robustness.odd-forms-do-not-fail", "form", needs=ODD_FORMS)
+@rule("robustness.odd-forms-do-not-fail", "form", needs=ODD_FORMS | {Chapter.OMITTING})
 def does_not_fail(evidence: Evidence, oddity: str) -> Observations:
     """Requests with something odd, of operations that do not fail anyway."""
     works = {request.request.operation for request in own_requests(evidence) if not request.failed}
-    for exchange in evidence.of(*OPERATIONS, expects=Expect.OPEN):
-        if exchange.status is not None and _what_is_odd(evidence, exchange) == oddity:
+    requests = [
+        exchange
+        for exchange in evidence.of(*OPERATIONS, expects=Expect.OPEN)
+        if _what_is_odd(evidence, exchange) == oddity
+    ]
+    requests += [omission.exchange for omission in evidence.omissions if oddity == "form"]
+    for exchange in requests:
+        is_cut_off = exchange.status is None and not exchange.timed_out and fails_each_time(exchange)
+        if exchange.status is not None or is_cut_off:
             yield judge_failure(exchange, works)
 
 

@@ -64,7 +64,7 @@ def _look_again(visitor: Visitor, field: str) -> Listing | None:
 
 def _send(visitor: Visitor, field: str, marker: str, before: Listing) -> Exchange:
     """Send the create, and again after a failure, but only if lists show that no record has come of it."""
-    form = _form_without(visitor, field, marker)
+    form, attempts = _form_without(visitor, field, marker), list[int | None]()
     for number in range(MAX_RETRIES):
         exchange = visitor.post(form, Expect.REFUSAL, marker=marker, omitted=field)
         is_answered = exchange.status is not None or exchange.timed_out  # if not, it may have been lost with a worker
@@ -76,7 +76,8 @@ def _send(visitor: Visitor, field: str, marker: str, before: Listing) -> Exchang
         listing = visitor.list_settled()
         if not listing.pages or set(listing.ids) - set(before.ids) - known_ids:
             break
-    return exchange
+        attempts.append(exchange.status)
+    return replace(exchange, attempts=tuple(attempts))
 
 
 def _form_without(visitor: Visitor, field: str, marker: str) -> dict[str, FormValue]:

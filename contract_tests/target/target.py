@@ -343,7 +343,7 @@ class Target:
         return exchange
 
     def _try(self, request: Request) -> Exchange:
-        """Send a request, and a few times more if it fails; a create, or what never works, once."""
+        """Send a request, and a few times more if it fails, without pauses where it never works; a create only once."""
         attempts: list[int | None] = []
         overlapped: list[bool] = []
         exchange = self._attempt(request)
@@ -351,15 +351,14 @@ class Target:
             while True:
                 self._timeouts.note(exchange)
                 self.availability.note(exchange)
-                is_tried_once = request.operation == "create" or self.availability.is_hopeless(request)
-                max_tries = 1 if is_tried_once else self._timeouts.tries(exchange)
+                max_tries = 1 if request.operation == "create" else self._timeouts.tries(exchange)
                 is_asked_to_wait = stated_wait(exchange) is not None
                 if not exchange.failed or is_asked_to_wait or len(attempts) >= max_tries - 1:
                     break
                 self.availability.note_limit(exchange)
                 attempts.append(exchange.status)
                 overlapped += exchange.overlapped
-                time.sleep(self._timeouts.pause(exchange))
+                time.sleep(0 if self.availability.is_hopeless(request) else self._timeouts.pause(exchange))
                 exchange = self._attempt(request, tuple(attempts), is_alone=any(overlapped))
         return replace(exchange, overlapped=(*overlapped, *exchange.overlapped))
 

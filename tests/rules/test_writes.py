@@ -175,6 +175,9 @@ def test_a_list_may_be_redirected_within_its_host(location: str, expected: str) 
         (answer("create", status=400), ({"id": 9},), True, "V"),
         (answer("create", status=400), ({"id": 9},), False, "U"),
         (answer("create", status=500), (), True, "U"),
+        (answer("create", status=500, attempts=(500, 500)), (), True, "S"),
+        (answer("create", status=None, attempts=(None, None)), (), True, "S"),
+        (answer("create", status=500, attempts=(500, 500)), ({"id": 9},), True, "V"),
     ],
 )
 def test_a_create_without_a_required_field_makes_nothing(
@@ -186,6 +189,12 @@ def test_a_create_without_a_required_field_makes_nothing(
     evidence = visit(omissions={D.name: [Omission("host", exchange, "m1", came, is_quiet)]})
     assert said("forms.host-required", evidence) == expected
     assert said("forms.name-required", evidence) == said("forms.type-required", evidence) == ""
+
+
+@pytest.mark.parametrize("status", [None, 500])
+def test_a_create_without_a_required_field_is_refused_and_makes_nothing_fail(status: int | None) -> None:
+    omission = Omission("host", answer("create", status=status, attempts=(status, status)), "m1")
+    assert said("robustness.odd-forms-do-not-fail", visit(*WORKING, omissions={D.name: [omission]})) == "V"
 
 
 @pytest.mark.parametrize("field", ["name", "type"])
@@ -961,6 +970,7 @@ ODD = [
     ("odd-pages-do-not-fail", answer("list", status=500, expects=OPEN, attempts=TWICE), "V"),
     ("odd-pages-do-not-fail", answer("list", status=500, expects=OPEN, attempts=(500,)), "U"),
     ("odd-pages-do-not-fail", answer("list", status=None, expects=OPEN), ""),
+    ("odd-pages-do-not-fail", answer("list", status=None, expects=OPEN, attempts=(None, None)), "V"),
     ("odd-ids-do-not-fail", answer("read", status=500, expects=OPEN, attempts=TWICE, identifier=9), "V"),
     ("odd-ids-do-not-fail", answer("list", status=400, expects=OPEN), ""),
     ("odd-text-does-not-fail", answer("create", status=500, expects=OPEN, attempts=TWICE, form={"host": "<"}), "V"),

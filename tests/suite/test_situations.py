@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from clock import SimulatedClock
 from situations import (
@@ -13,6 +15,7 @@ from situations import (
     DEATH,
     DEFECTS,
     KEYS,
+    LOST,
     ROWS,
     TWO_RUNS,
     Forward,
@@ -92,6 +95,21 @@ def test_a_server_that_reads_nothing_with_a_quote_in_it_is_not_gone() -> None:
     failed = {result.rule.id for result in judgement.outcome.failed}
     assert "operations.list-answers" in failed
     assert [result.id for result in results if str(result.reasons).count("no answer since")] == []
+
+
+def test_a_server_that_crashes_on_odd_input_is_warned_about_and_nothing_is_undecided() -> None:
+    def crashes(sent: Sent, forward: Forward) -> Reply:
+        is_odd_page = re.search(r"[?&]page=[^0-9&]", sent.url)
+        is_nameless = (
+            sent.url.endswith("/api/domains") and not sent.is_read and b'name="host"' not in (sent.body or b"")
+        )
+        return LOST if is_odd_page or is_nameless else forward(sent)
+
+    with mock(0) as forward:
+        [judgement] = judge_server(forward, crashes)
+    warned = {result.rule.id for result in judgement.outcome.results if result.verdict is Verdict.WARN}
+    assert {"robustness.odd-pages-do-not-fail", "robustness.odd-forms-do-not-fail"} <= warned
+    assert (judgement.outcome.status, judgement.outcome.left) == (0, ())
 
 
 @pytest.mark.slow
