@@ -42,14 +42,15 @@ class CauseGroup:
 
 def groups(results: Sequence[Result]) -> list[CauseGroup]:
     """What was found, in the order in which to fix it: failures first, then warnings and what is waived."""
+    violated = [result for result in results if result["verdict"] in VIOLATED]
     by_rule: dict[str, list[Result]] = {}
-    for result in sorted((result for result in results if result["verdict"] in VIOLATED), key=_order):
+    for result in sorted(violated, key=lambda result: _order(result, violated)):
         by_rule.setdefault(result["rule"], []).append(result)
     cause_groups: list[CauseGroup] = []
     for rule_results in by_rule.values():
         unexplained = list(rule_results)
         for group in cause_groups:
-            explained = [result for result in unexplained if _explains(group, result)]
+            explained = [result for result in unexplained if any(_explains(cause, result) for cause in group.results)]
             group.follows += explained
             unexplained = [result for result in unexplained if result not in explained]
         if unexplained:
@@ -57,10 +58,12 @@ def groups(results: Sequence[Result]) -> list[CauseGroup]:
     return cause_groups
 
 
-def _order(result: Result) -> tuple[bool, bool, int, int]:
+def _order(result: Result, violated: Sequence[Result]) -> tuple[bool, bool, bool, int, int]:
     area = next((index for index, prefix in enumerate(FIRST, 1) if result["rule"].startswith(prefix)), len(FIRST) + 1)
     area = 0 if result["rule"] == KEY_REFUSED else area
-    return bool(result["waived"]), result["verdict"] != Verdict.FAIL, area, -len(_implied(result["rule"]))
+    others = [other for other in violated if other["rule"] != result["rule"]]
+    follows = any(_explains(other, result) and not _explains(result, other) for other in others)
+    return bool(result["waived"]), result["verdict"] != Verdict.FAIL, follows, area, -len(_implied(result["rule"]))
 
 
 def _implied(rule: str) -> tuple[str, ...]:
@@ -68,17 +71,35 @@ def _implied(rule: str) -> tuple[str, ...]:
     return known_rule.implies if known_rule else ()
 
 
-def _explains(group: CauseGroup, result: Result) -> bool:
-    """Whether a group's rule is the cause: it implies the other, or the same place of the same answer breaks it."""
-    for cause in group.results:
-        if cause["kind"] == result["kind"] and bool(cause["waived"]) == bool(result["waived"]):
-            if result["rule"] in _implied(cause["rule"]):
-                return True
-            one, other = cause["findings"][0], result["findings"][0]
-            is_same_location = (one["exchange"], one.get("at")) == (other["exchange"], other.get("at"))
-            if is_same_location or (cause["rule"].startswith("operations.") and _failed(one) == _failed(other) != ""):
-                return True
-    return False
+def _explains(cause: Result, result: Result) -> bool:
+    """Whether the violation of a rule explains that of another.
+
+    It does if the first implies the second, if the same place of the same answer breaks both, if a value has not the
+    form on which comparisons of it rest, or if the write that the second blames is what breaks the first.
+    """
+    if cause["kind"] != result["kind"] or bool(cause["waived"]) != bool(result["waived"]):
+        return False
+    if result["rule"] in _implied(cause["rule"]):
+        return True
+    one, other = cause["findings"][0], result["findings"][0]
+    if (one["exchange"], one.get("at")) == (other["exchange"], other.get("at")):
+        return True
+    if _is_of_form(cause["rule"]) and not _is_of_form(result["rule"]) and _field(one) == _field(other) != "":
+        return True
+    if other.get("cause") and other["cause"].partition(", answered with ")[0] == one.get("sent"):
+        return True
+    return bool(cause["rule"].startswith("operations.") and _failed(one) == _failed(other) != "")
+
+
+def _is_of_form(rule: str) -> bool:
+    """Whether a rule is about the form of one value."""
+    known_rule = shipped_contract().rules.get(rule)
+    return bool(known_rule and known_rule.decided_by == "exchange" and rule.startswith("representations."))
+
+
+def _field(finding: Mapping[str, Any]) -> str:
+    """The name of the record's field that a finding is about; empty if it is about none."""
+    return str(finding.get("at", "")).rpartition("/")[2] if str(finding.get("at", "")).startswith("/data") else ""
 
 
 def _failed(finding: Mapping[str, Any]) -> str:

@@ -123,9 +123,24 @@ def _fields(exchange: Exchange) -> set[str]:
 
 @rule("forms.files-are-accepted", needs=NEEDS_UPDATES)
 def files_are_accepted(evidence: Evidence) -> Observations:
-    for exchange in evidence.of("create", "update"):
-        if any(isinstance(value, tuple) for value in (exchange.request.form or {}).values()):
+    """Forms with files, but for those whose files are accepted where no other optional field is sent."""
+    writes = [(exchange, _file_fields(exchange)) for exchange in evidence.of("create", "update")]
+    required = set(evidence.resource.required)
+    alone = {
+        (exchange.request.operation, name)
+        for exchange, files in writes
+        if exchange.succeeded and _fields(exchange) <= files | required
+        for name in files
+    }
+    for exchange, files in writes:
+        are_others = bool(_fields(exchange) - files - required)
+        are_taken = all((exchange.request.operation, name) in alone for name in files)
+        if files and not (exchange.is_refusal and are_others and are_taken):
             yield accepted(exchange)
+
+
+def _file_fields(exchange: Exchange) -> set[str]:
+    return {name for name, value in (exchange.request.form or {}).items() if isinstance(value, tuple)}
 
 
 @rule("forms.ordinary-input-does-not-fail", needs=NEEDS_UPDATES)
@@ -199,11 +214,17 @@ def shapes_are_understood(evidence: Evidence, styles: tuple[FormStyle, ...]) -> 
     """Writes with forms as other clients write them, where this suite's form with the same fields is accepted."""
     accepted_sets = [_fields(change.exchange) for change in evidence.changes if _is_renamed(change, evidence.resource)]
     creates = any(creation.identifier is not None for creation in evidence.creations)
+    usual_creates = [exchange for exchange in evidence.of("create") if exchange.request.form_style == USUAL]
+    refused_sets = [_fields(exchange) for exchange in usual_creates if not exchange.succeeded]
     for shaped in evidence.shaped:
         request = shaped.exchange.request
         if request.form_style not in styles:
             continue
-        if not creates if request.operation == "create" else _fields(shaped.exchange) not in accepted_sets:
+        if request.operation == "create":
+            is_taken = creates and _fields(shaped.exchange) not in refused_sets
+        else:
+            is_taken = _fields(shaped.exchange) in accepted_sets
+        if not is_taken:
             yield Undecided("the same fields were not taken from this suite either")
             continue
         observation, client_note = accepted(shaped.exchange), f"{request.form_style.client} sends forms like this"
@@ -292,7 +313,13 @@ def _closest_value(settings: Record, text: str) -> str:
 
 @rule("forms.custom-not-found-url-stays-apart", needs=NEEDS_UPDATES)
 def custom_not_found_url_stays_apart(evidence: Evidence) -> Observations:
-    """Updates with `custom_not_found_url`, and creates with both URLs."""
+    """Updates with `custom_not_found_url`, unless others change the index URL, too; and creates with both URLs."""
+    index_url, urls = "custom_index_url", {"custom_index_url", "custom_not_found_url"}
+    others = [change for change in evidence.changes if change.exchange.succeeded and not urls & set(change.form)]
+    shown = ((change.before, change.record) for change in others if change.record)
+    if any(record.get(index_url) != before.get(index_url) for before, record in shown):
+        yield NotApplicable("an update changes custom_index_url, whatever it names")
+        return
     for change in evidence.changes:
         is_not_found_only = "custom_not_found_url" in change.form and "custom_index_url" not in change.form
         if is_not_found_only and change.read and change.record and change.exchange.succeeded:
