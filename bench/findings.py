@@ -42,7 +42,7 @@ JOBS, MUTANTS = 2, 60
 CONTRACT = shipped_contract()
 Tried = TypeVar("Tried")
 HEADS = (
-    *("findings", "before: median", "90th", "shrunk: median", "90th", "scripts that work", "scripts that mislead"),
+    *("findings", "before: median", "90th", "shrunk: median", "90th", "scripts that show it", "that mislead"),
     *("one cause", "the right one first", "requests", "seconds"),
 )
 
@@ -56,7 +56,7 @@ class Measured:
         before, after: how many requests lead to its finding as the run sent them, and in its script.
         requests, more: how many the run sent without shrinking, and how many that took.
         seconds: how long it took.
-        statuses: with which the script of its report exits there, and on the right server.
+        statuses: with which the script of its report exits there, and on the right server; empty if it has none.
         causes: how many causes the report names.
         is_right: whether the first is the rule that the server breaks; None where nobody knows that rule.
     """
@@ -72,13 +72,13 @@ class Measured:
     is_right: bool | None
 
     @property
-    def works(self) -> bool:
-        return self.statuses == (BROKEN, FIXED)
+    def shows(self) -> bool:
+        return self.statuses[:1] == (BROKEN,)
 
     @property
     def misleads(self) -> bool:
         """Whether the script says *fixed* on the broken server, or *broken* on the right one."""
-        return self.statuses[0] == FIXED or self.statuses[1] == BROKEN
+        return bool(self.statuses) and (self.statuses[0] == FIXED or self.statuses[1] == BROKEN)
 
 
 class Watched:
@@ -119,7 +119,7 @@ def main() -> None:
             changed = [each for each in (*judge.slips(server), *judge.mutants(server, MUTANTS)) if each.visible]
             measured += _row(f"slips and mutants, {server.name}", of_server, changed[::every])
     print(f"\nScripts that mislead: {_names(each for each in measured if each.misleads)}.")
-    print(f"Scripts that show nothing: {_names(each for each in measured if not each.works and not each.misleads)}.")
+    print(f"Scripts that show nothing: {_names(each for each in measured if each.statuses and not each.shows)}.")
     with_rule = [each for each in measured if each.is_right is not None]
     print(f"Defects with several causes: {_names(each for each in with_rule if each.causes > 1)}.")
     print(f"Defects with another cause first: {_names(each for each in with_rule if not each.is_right)}.")
@@ -146,8 +146,10 @@ def of_defect(defect: Defect, seed: int) -> Measured | None:
         watched = Watched(partial(proof.run_suite, CONTRACT, base_url, whole, try_scripts=True))
         for result in watched.outcome.failing:
             if result.rule.id == defect.rule:
-                reported = script_of(CONTRACT, watched.outcome, result)
-                statuses = proof.script_statuses(reported, base_url, trial.switches)
+                statuses = tuple[int, ...]()
+                if result.findings[0].is_repeatable:
+                    reported = script_of(CONTRACT, watched.outcome, result)
+                    statuses = proof.script_statuses(reported, base_url, trial.switches)
                 return watched.measured(defect.name, result, statuses, defect.rule)
     return None
 
@@ -165,7 +167,7 @@ def of_server(changed: Changed) -> Measured | None:
             watched = Watched(lambda progress: run(CONTRACT, options, progress=progress))
         except UnusableTargetError:
             return None
-        first = next((each for each in watched.outcome.failing if each.rule.decided_by != "round"), None)
+        first = next((each for each in watched.outcome.failing if _has_script(each)), None)
         if first is None:
             return None
         reported = script_of(CONTRACT, watched.outcome, first)
@@ -175,12 +177,16 @@ def of_server(changed: Changed) -> Measured | None:
     return watched.measured(changed.name, first, (on_changed, on_right))
 
 
+def _has_script(result: Result) -> bool:
+    return result.rule.decided_by != "round" and result.findings[0].is_repeatable
+
+
 def _cells(found: Sequence[Measured]) -> Iterator[str]:
     yield str(len(found))
     for counts in ([each.before for each in found], [each.after for each in found]):
         yield f"{median(counts):g}"
         yield f"{quantiles(counts, n=10, method='inclusive')[-1] if len(counts) > 1 else counts[0]:g}"
-    yield f"{sum(each.works for each in found)} of {len(found)}"
+    yield f"{sum(each.shows for each in found)} of {sum(bool(each.statuses) for each in found)}"
     yield str(sum(each.misleads for each in found))
     yield f"{sum(each.causes <= 1 for each in found)} of {len(found)}"
     yield f"{sum(bool(each.is_right) for each in found)} of {len(found)}" if found[0].is_right is not None else ""
