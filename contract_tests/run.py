@@ -499,6 +499,7 @@ class Run:
             yield "sending text that is not UTF-8", partial(poison, visitor)
 
     def _report_waiting(self, seconds: float, reason: str) -> None:
+        reason = printable(self._masking.text(reason))  # it may hold what the server wrote
         self._report(f"{reason}: {WAITING} {seconds:.3g} s", self.target.request_count)
 
     def _begin_chapter(self, visits: Visits, chapter: str) -> None:

@@ -49,9 +49,8 @@ def serve(options: SimpleNamespace, settings: Mapping[str, Any]) -> None:
 
 
 def _totals(key: str, account: Account) -> dict[str, Any]:
-    """An account's key and name, and how many records it has of each resource."""
-    totals = {name: collection.total for name, collection in account.collections.items()}
-    return {"key": key, "name": account.name, **totals}
+    """An account's key, and how many records it has of each resource."""
+    return {"key": key, **{name: collection.total for name, collection in account.collections.items()}}
 
 
 class Session:
@@ -121,13 +120,16 @@ class Session:
             base_url=mock.base_url,
             console=f"{mock.origin}/",
             accounts=[_totals(key, account) for key, account in accounts.items()],
+            names={QUOTED: [account.name for account in accounts.values()]},
             sandboxes={"number": len(sandboxes), QUOTED: [_totals(*sandbox) for sandbox in sandboxes[-MAX_SANDBOXES:]]},
             more_keys="sandbox-ANYTHING is a private copy of the first account",
             switches={name: value for name, value in switch_values(running.settings).items() if value},
-            forced=[
-                f"{effect.number}: {effect.description} on {effect.method} {effect.path}"
-                for effect in running.effects.active
-            ],
+            forced={
+                QUOTED: [
+                    f"{effect.number}: {effect.description} on {effect.method} {effect.path}"
+                    for effect in running.effects.active
+                ]
+            },
             journal={"requests": len(running.journal.find()), "kinds of remarks": len(running.journal.remark_counts)},
         )
 

@@ -25,7 +25,7 @@ from mock_server.documents import write_document
 from mock_server.effects import conditions
 from mock_server.effects.layer import EffectLayer
 from mock_server.errors import REFUSAL, SettingsError
-from mock_server.extension import extend
+from mock_server.extension import Extension
 from mock_server.forwarding.marker import ForwardMarker
 from mock_server.http.cors import Cors, KnownHosts
 from mock_server.journal.recorder import Recorder, Recording
@@ -168,6 +168,17 @@ def create_app(
         SettingsError: if a fixture, an open point or an extension is invalid.
     """
     settings = settings or Settings()
+    extension = Extension.read(settings.extend) if settings.extend else None
+    return _create_app(settings, extension, before, recording, namespace)
+
+
+def _create_app(
+    settings: Settings,
+    extension: Extension | None,
+    before: MockState | None,
+    recording: Recording | None = None,
+    namespace: Namespace | None = None,
+) -> Flask:
     if settings.store and not namespace:
         raise SettingsError("create_app keeps all in memory; serve what is in a store with MockServer")
     conditions.check(settings.conditions, forwarded=settings.deployment is not None, shared=bool(settings.store))
@@ -180,9 +191,9 @@ def create_app(
     if settings.deployment:
         return _in_front(app, mock, settings.deployment)
     _add_api(app, mock)
-    if settings.extend:
-        extend(app, settings.extend)
-    build_replica = partial(_build_replica, replace(settings, conditions={}), mock)
+    if extension:
+        extension.extend(app)
+    build_replica = partial(_build_replica, replace(settings, conditions={}), extension, mock)
     surrounded: WSGIApplication = app.wsgi_app
     for layer in reversed(list(_layers(app.url_map, mock, recording, build_replica))):
         surrounded = layer(surrounded)
@@ -198,8 +209,8 @@ def _add_api(app: Flask, mock: MockState) -> None:
     app.add_url_rule(f"{base_path}/login", "login", mock.errors.login_page)
 
 
-def _build_replica(settings: Settings, mock: MockState) -> Flask:
-    return create_app(settings, replace(mock, accounts=cast("MemoryAccounts", mock.accounts).copy()))
+def _build_replica(settings: Settings, extension: Extension | None, mock: MockState) -> Flask:
+    return _create_app(settings, extension, replace(mock, accounts=cast("MemoryAccounts", mock.accounts).copy()))
 
 
 def _add_contract(app: Flask, mock: MockState) -> None:

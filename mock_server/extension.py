@@ -2,30 +2,74 @@
 
 import sys
 import traceback
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Self
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from flask import Flask
 
 from mock_server.errors import SettingsError
 
 MODULE = "mock_extension"
+FAILURE = b'{"errors": [{"title": "The extension of the mock failed; its log shows where.", "status": 500}]}'
 
 
-def extend(app: Flask, path: Path) -> None:
-    """Let a file extend an application, as it is now: no bytecode is kept of it.
+@dataclass(frozen=True)
+class Extension:
+    """A file of the user's as it was when it was read.
 
-    Raises:
-        SettingsError: if it cannot be read, has no such function, or fails; the message names the line.
+    Attributes:
+        code: what it holds; no bytecode is kept of it.
     """
-    try:
-        text = path.read_bytes()
-    except OSError as error:
-        raise SettingsError(f"{path} cannot be read: {error.strerror}; give a Python file") from error
+
+    path: Path
+    code: bytes
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read a file.
+
+        Raises:
+            SettingsError: if it cannot be read.
+        """
+        try:
+            return cls(path, path.read_bytes())
+        except OSError as error:
+            raise SettingsError(f"{path} cannot be read: {error.strerror}; give a Python file") from error
+
+    def extend(self, app: Flask) -> None:
+        """Let the file extend an application; what it breaks there is answered with 500, and logged.
+
+        Raises:
+            SettingsError: if it has no such function, or fails; the message names the line, if one is at fault.
+        """
+        _run(app, self.path, self.code)
+        app.wsgi_app = _answering(app)  # type: ignore[assignment, method-assign]
+
+
+def _answering(app: Flask) -> WSGIApplication:
+    """An application that also answers where Flask itself fails, as where a hook returns no answer."""
+    inner: WSGIApplication = app.wsgi_app
+
+    def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        try:
+            return inner(environ, start_response)
+        except BaseException:  # a `sys.exit()` of the file's too
+            app.logger.exception("an extension failed on %s %s", environ["REQUEST_METHOD"], environ["PATH_INFO"])
+            start_response("500 Internal Server Error", [("Content-Type", "application/json")])
+            return [FAILURE]
+
+    return answer
+
+
+def _run(app: Flask, path: Path, code: bytes) -> None:
     module = sys.modules[MODULE] = ModuleType(MODULE)  # dataclasses look for the module that they are in
     module.__file__ = str(path)
     try:
-        exec(compile(text, str(path), "exec"), module.__dict__)  # noqa: S102 - the user's own file
+        exec(compile(code, str(path), "exec"), module.__dict__)  # noqa: S102 - the user's own file
         function = getattr(module, "extend", None)
         if function is not None:
             function(app)

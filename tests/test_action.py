@@ -268,7 +268,9 @@ CURL = """#!/bin/sh
 case "$*" in
 *--request*) echo "$*" >>"$CALLS" ;;
 */user) echo '{"id": 5}' ;;
-*) [ "$NOTES" ] && echo "$NOTES" ;;
+*'&page=2') [ "$NOTES" ] && echo "$NOTES" ;;
+*'&page=1') [ "$NOTES" ] && echo '[{"id": 1, "author": {"id": 7}, "body": "hello"}]' ;;
+*) echo '[]' ;;
 esac
 """
 

@@ -36,6 +36,12 @@ class CauseGroup:
     follows: list[Result] = field(default_factory=list)
 
     @property
+    def causes(self) -> list[Result]:
+        """The results of its rule, and those that explain them as well as these explain those."""
+        peers = (other for other in self.follows if any(_explains(other, result) for result in self.results))
+        return [*self.results, *peers]
+
+    @property
     def rule(self) -> str:
         return str(self.results[0]["rule"])
 
@@ -50,7 +56,7 @@ def groups(results: Sequence[Result]) -> list[CauseGroup]:
     for rule_results in by_rule.values():
         unexplained = list(rule_results)
         for group in cause_groups:
-            explained = [result for result in unexplained if any(_explains(cause, result) for cause in group.results)]
+            explained = [result for result in unexplained if any(_explains(cause, result) for cause in group.causes)]
             group.follows += explained
             unexplained = [result for result in unexplained if result not in explained]
         if unexplained:
@@ -82,10 +88,11 @@ def _explains(cause: Result, result: Result) -> bool:
     if result["rule"] in _implied(cause["rule"]):
         return True
     one, other = cause["findings"][0], result["findings"][0]
+    forms = (_is_of_form(cause["rule"]), _is_of_form(result["rule"]))
+    if forms == (True, False) and _field(one) == _field(other) != "":
+        return True
     if (one["exchange"], one.get("at")) == (other["exchange"], other.get("at")):
-        return True
-    if _is_of_form(cause["rule"]) and not _is_of_form(result["rule"]) and _field(one) == _field(other) != "":
-        return True
+        return forms != (False, True)
     if other.get("cause") and other["cause"].partition(", answered with ")[0] == one.get("sent"):
         return True
     return bool(cause["rule"].startswith("operations.") and _failed(one) == _failed(other) != "")

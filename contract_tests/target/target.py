@@ -745,6 +745,8 @@ def _words_of(failure: urllib3.exceptions.HTTPError) -> str:
     text = str(failure)
     if "RemoteDisconnected" in text or "ConnectionResetError" in text:
         return "the connection was closed before an answer came"
+    if "BadStatusLine" in text or "UnknownProtocol" in text:  # which quote what came, a key perhaps
+        return "what came does not begin as an answer in HTTP"
     return "the connection was closed before the answer was whole" if "IncompleteRead" in text else text
 
 

@@ -166,6 +166,30 @@ def test_a_hook_that_fails_is_answered_and_logged_with_its_line(
     assert 'mine.py", line 4' in caplog.text
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["@app.after_request", "def forget(answer):", "    answer.headers['X-A'] = 'b'"],
+        ["@app.before_request", "def leave():", "    raise SystemExit"],
+    ],
+)
+def test_what_flask_itself_fails_on_is_answered_and_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, lines: list[str]
+) -> None:
+    mock = Extended(tmp_path, "def extend(app):\n" + "\n".join(f"    {line}" for line in lines))
+    answer = mock.ask("GET", "/api/domains/", headers={"Origin": "http://localhost:5173"})
+    assert (answer.status_code, answer.mimetype) == (500, "application/json")
+    assert answer.headers["Access-Control-Allow-Origin"]
+    assert "an extension failed on GET /api/domains/" in caplog.text
+
+
+def test_a_forced_lag_works_while_the_file_has_a_mistake(tmp_path: Path) -> None:
+    mock = Extended(tmp_path, ROUTE)
+    mock.file.write_text("def extend(app:\n")
+    mock.server.running.force({"condition": "lag=0.3", "times": None})
+    assert mock.ask("GET", "/api/me").status_code == 200
+
+
 def test_it_does_not_go_with_a_deployment(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="extend does not apply"):
         Settings(extend=tmp_path / "mine.py", deployment=Deployment(url="http://127.0.0.1:9"))

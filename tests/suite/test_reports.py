@@ -21,7 +21,7 @@ from contract_tests.reports.ci import annotations_of, comment, write_junit
 from contract_tests.repro.script import parallel_lines
 from contract_tests.verdicts import Verdict
 
-LATER = {"removed", "server_errors_at", "server_error_traces"}  # fields that an older file does not have
+LATER = {"removed", "exceeded", "server_errors_at", "server_error_traces"}  # fields that an older file does not have
 FILES = (
     "results.json",
     "junit.xml",
