@@ -211,7 +211,9 @@ class RawEntry:
             masked_name = masked_text(self.key, name)
             if isinstance(field_value, File):
                 file_name = MASKED if is_secret(name) else masked_text(self.key, field_value.name)
-                entry.files[masked_name] = File(file_name, field_value.media_type, field_value.size)
+                entry.files[masked_name] = File(
+                    file_name, masked_text(self.key, field_value.media_type), field_value.size
+                )
             else:
                 entry.fields[masked_name] = MASKED if is_secret(name) else masked_text(self.key, field_value)
         return entry

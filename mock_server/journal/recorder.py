@@ -41,6 +41,7 @@ log = logging.getLogger("mock_server")
 MAX_BODY_READ = 64 * 2**10  # bytes of a body that are looked at
 MAX_RAW_ANSWER = 8 * 2**10  # bytes of an answer that waits as it is until somebody looks
 BODY_VARIABLES = ("CONTENT_TYPE", "CONTENT_LENGTH")
+USUAL_METHODS = {"GET", "HEAD", "POST", "DELETE", "PUT", "PATCH", "OPTIONS"}  # another may hold a key
 LINE = "%s %s %s %.1f ms%s"
 PLAIN_PATH = re.compile(r"[\w/.-]*", re.ASCII)
 HARMLESS = (("Content-Security-Policy", "sandbox"), ("X-Content-Type-Options", "nosniff"))  # on the console's origin
@@ -113,11 +114,12 @@ class JournalWriter:
         """
         key, context = scheme_and_key(environ)[1], context_of(environ)
         path, query = _target(key, environ)
+        method = environ["REQUEST_METHOD"]
         raw_entry = RawEntry(
             time=time(),
             account=self._name_of(key),
             key=key,
-            method=environ["REQUEST_METHOD"],
+            method=method if method in USUAL_METHODS else masked_text(key, method),
             path=path,
             query=query,
             headers=_headers(environ) if context.headers is None else context.headers,

@@ -196,6 +196,7 @@ def test_a_script_sends_nothing_at_one_moment_to_a_record_that_it_does_not_creat
     assert told == "# These requests write to a record that this script does not create, so it sends none of them."
     sent = "\n".join(parallel_lines(finding, {7: "id_1"}, domains))
     assert sent.count("$base/api/domains/$id_1") == 3
+    assert sent.index('mine "$id_1" || ') < sent.index("curl --")
     assert "/7" not in sent
 
 

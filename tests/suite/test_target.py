@@ -181,6 +181,12 @@ def raw(answer: Callable[[socket.socket], None], limits: Limits) -> Iterator[tup
         server.shutdown()
 
 
+def test_what_came_instead_of_an_answer_is_not_repeated() -> None:
+    with raw(lambda connection: connection.sendall(b"the-key-of-somebody\r\n\r\n"), Limits(timeout=1.0)) as (target, _):
+        exchange = target.send_once(Request("list", "domains", "GET", "/api/domains/"))
+    assert exchange.error == "what came does not begin as an answer in HTTP"
+
+
 def drips_a_head(connection: socket.socket) -> None:
     for letter in b"HTTP/1.1 200 OK\r\nX: " + b"a" * 1000:
         connection.sendall(bytes([letter]))
