@@ -12,7 +12,7 @@ from link_management_contract.texts import printable
 
 def complain(text: str) -> None:
     """Print what went wrong on a single line of standard error."""
-    print_to(sys.stderr, f"contract-tests: {printable(text)}")
+    print_to(sys.stderr, f"contract-tests: {' '.join(printable(text).splitlines())}")
 
 
 def say(text: str) -> None:
