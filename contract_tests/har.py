@@ -7,14 +7,17 @@ import zlib
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from http import HTTPStatus
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
+from zipfile import BadZipFile, ZipFile
 
 import harfile
 
@@ -26,6 +29,7 @@ from contract_tests.target.connection import MAX_BODY_BYTES
 from contract_tests.verdicts import Outcome
 from link_management_contract import Contract, Resource
 
+ZIP_MAGIC = b"PK\x03\x04"
 GZIP_OR_ZLIB, RAW_DEFLATE = zlib.MAX_WBITS | 32, -zlib.MAX_WBITS
 HTTP, FILE = "HTTP/1.1", "record.har"
 JUDGED_MEMBER = "judged"  # the member of an entry's comment that is false for what no rule judges
@@ -66,7 +70,7 @@ def read(path: Path, contract: Contract, base_url: str | None = None) -> Recordi
     for number, entry in enumerate(entries, 1):
         try:
             recognised = _recognised(contract, entry, number)
-            cut_short = recognised is not None and _is_cut_short(entry)
+            cut_short = recognised is not None and _is_cut_short(entry, recognised[1])
         except _UnreadableError as error:
             skip_counts[str(error)] += 1
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -80,13 +84,25 @@ def read(path: Path, contract: Contract, base_url: str | None = None) -> Recordi
                 skip_counts["without the body of its answer; record it with bodies"] += 1
             else:
                 pairs.append(recognised)
-    chosen_url = base_url or (Counter(base for base, _ in pairs).most_common(1)[0][0] if pairs else "")
-    exchanges = tuple(exchange for base, exchange in pairs if base == chosen_url)
-    other_urls = Counter(base for base, _ in pairs if base != chosen_url)
+    service = _service(base_url) if base_url else _most_frequent(_service(base) for base, _ in pairs)
+    chosen_url = base_url or _most_frequent(base for base, _ in pairs if _service(base) == service)
+    exchanges = tuple(exchange for base, exchange in pairs if _service(base) == service)
+    other_urls = Counter(base for base, _ in pairs if _service(base) != service)
     skip_counts.update({f"to {base}, which --base-url chooses": count for base, count in other_urls.items()})
     return Recording(
         chosen_url, _with_refusals(exchanges, contract), len(entries) - unjudged_count, _merge_reasons(skip_counts)
     )
+
+
+def _most_frequent(texts: Iterable[str]) -> str:
+    return max(Counter(texts).most_common(1), default=("", 0))[0]
+
+
+def _service(base_url: str) -> str:
+    """A base URL in one spelling: its host in small letters, and without the usual port."""
+    parts = urlsplit(base_url)
+    port = "" if parts.port in (None, {"http": 80, "https": 443}.get(parts.scheme)) else f":{parts.port}"
+    return f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
 
 
 def _is_unjudged(entry: dict[str, Any]) -> bool:
@@ -108,20 +124,48 @@ def _merge_reasons(skip_counts: Counter[str]) -> dict[str, int]:
 
 
 def _entries(path: Path) -> list[Any]:
+    """The entries of a file, or of the one in a ZIP archive, as Playwright writes it; with bodies kept beside it."""
     problem = "it is not UTF-8 text"
     try:
-        text = _decompress_file(path.read_bytes()).decode("utf-8-sig")
+        content, attached = path.read_bytes(), partial(_attached_file, path.parent)
+        if content.startswith(ZIP_MAGIC):
+            problem = "it is a ZIP archive without a .har file"
+            archive = ZipFile(BytesIO(content))
+            content = _member(archive, next(name for name in archive.namelist() if name.endswith(".har")))
+            attached = partial(_member, archive, limit=MAX_BODY_BYTES)
+            problem = "it is not UTF-8 text"
+        text = _decompress_file(content).decode("utf-8-sig")
         problem = "it is not JSON"
         document = json.loads(text)
         problem = "it has no list log.entries"
         entries: list[Any] = document["log"]["entries"]
         if not isinstance(entries, list):
             raise TypeError(entries)  # noqa: TRY301 - as where there is no log
+        for entry in entries:
+            _attach_body(entry, attached)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError, KeyError, TypeError) as error:
+    except (ValueError, RecursionError, KeyError, TypeError, StopIteration, BadZipFile) as error:
         raise UsageError(f"{path} is not an HTTP archive (HAR): {problem}") from error
     return entries
+
+
+def _attach_body(entry: Any, attached: Callable[[str], bytes]) -> None:
+    """Put a body that is kept in a file of its own where others are; one that is not there is as if it was left out."""
+    with suppress(AttributeError, KeyError, TypeError, OSError):
+        content = entry["response"]["content"]
+        if "text" not in content and content.get("_file"):
+            content |= {"text": b64encode(attached(str(content["_file"]))).decode(), "encoding": "base64"}
+
+
+def _attached_file(folder: Path, name: str) -> bytes:
+    with (folder / Path(name).name).open("rb") as file:
+        return file.read(MAX_BODY_BYTES)
+
+
+def _member(archive: ZipFile, name: str, limit: int = MAX_DECOMPRESSED) -> bytes:
+    with archive.open(name) as member:
+        return member.read(limit)
 
 
 def judged_as_documented(exchange: Exchange, resource: Resource) -> Exchange:
@@ -201,10 +245,12 @@ def _decompress_file(content: bytes) -> bytes:
     return decompressed
 
 
-def _is_cut_short(entry: dict[str, Any]) -> bool:
-    """Whether a body was not recorded: browsers leave some out, and proxies leave out all if asked to."""
+def _is_cut_short(entry: dict[str, Any], exchange: Exchange) -> bool:
+    """Whether a body was not recorded, or not all of it: browsers keep so much at most, proxies none if asked to."""
     content = entry["response"].get("content") or {}
-    return "text" not in content and content.get("size", 0) > 0
+    size = content.get("size", 0)
+    is_left_out = "text" not in content and size > 0
+    return is_left_out or (exchange.json is None and 0 < len(exchange.body) < size)
 
 
 def request_at(contract: Contract, method: str, url: str) -> tuple[str, Resource, Request] | None:

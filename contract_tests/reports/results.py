@@ -185,7 +185,7 @@ def read(path: Path) -> dict[str, Any]:
         UsageError: if it cannot be read, or is not one that this version understands.
     """
     try:
-        results: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        results: dict[str, Any] = json.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from error
     is_this_version = isinstance(results, dict) and results.get("schema_version") == SCHEMA_VERSION

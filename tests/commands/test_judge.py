@@ -10,6 +10,7 @@ import zlib
 from base64 import b64encode
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from shell import command
@@ -154,6 +155,37 @@ def test_a_secret_in_a_recorded_url_is_not_shown(tmp_path: Path) -> None:
     ended = judged(tmp_path / "a.har", bad, recorded("GET", "/api/domains/", 200, WHOLE))
     assert "access_token=" in ended.stdout
     assert "s3cret-value" not in ended.stdout + ended.stderr
+
+
+def test_a_body_that_was_cut_off_is_passed_over(tmp_path: Path) -> None:
+    cut_off = recorded("GET", "/api/domains/", 200, '{"data": [{"id": 1, "na')
+    cut_off["response"]["content"]["size"] = 2570
+    ended = judged(tmp_path / "a.har", recorded("GET", "/api/domains/", 200, WHOLE), cut_off)
+    assert (ended.returncode, "1 of the entries passed over: without the body" in ended.stderr) == (0, True)
+
+
+@pytest.mark.parametrize("spelling", ["https://LINKS.example.com/prefix", "https://links.example.com:443/prefix"])
+def test_a_service_is_the_same_in_other_spellings(tmp_path: Path, spelling: str) -> None:
+    entries = [recorded("GET", "/api/domains/", 200, WHOLE, there=there) for there in (THERE, THERE, spelling)]
+    for options in ((), ("--base-url", spelling)):
+        ended = judged(tmp_path / "a.har", *entries, options=options)
+        assert ended.stdout.startswith("3 of 3 exchanges are with "), ended.stderr
+
+
+def test_bodies_in_files_of_their_own_are_read_also_out_of_an_archive(tmp_path: Path) -> None:
+    entry = recorded("GET", "/api/domains/", 200, without("meta", "total"))
+    body = entry["response"]["content"].pop("text")
+    entry["response"]["content"] |= {"_file": "7a.json", "size": len(body)}
+    (tmp_path / "7a.json").write_text(body)
+    beside = judged(tmp_path / "a.har", entry)
+    with ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.write(tmp_path / "a.har", "har.har")
+        archive.write(tmp_path / "7a.json", "7a.json")
+    assert (beside.returncode, command("judge", tmp_path / "a.zip").returncode) == (1, 1)
+    with ZipFile(tmp_path / "b.zip", "w") as archive:
+        archive.write(tmp_path / "7a.json", "7a.json")
+    ended = command("judge", tmp_path / "b.zip")
+    assert (ended.returncode, "it is a ZIP archive without a .har file" in ended.stderr) == (4, True)
 
 
 def test_of_two_services_in_one_record_one_is_chosen(tmp_path: Path) -> None:
