@@ -15,11 +15,13 @@ LISTS, CREATES = (
 LABELS = ("forms.name-comes-back", "forms.host-comes-back")  # by which a run knows its records again
 LABEL_RULES = (
     "lifecycle.created-record-is-read",
+    "lifecycle.created-record-is-listed-once",
     "lifecycle.create-leaves-other-records",
     "representations.listed-as-read",
 )
+OPTIONAL = "forms.optional-fields-are-accepted-"  # of which files are a part
 IN_THE_WAY = ("operations.", "envelopes.", *LABELS)  # what fails here hides whether other rules are satisfied
-FIRST = (*LISTS, *CREATES, "operations.", "envelopes.", "accounts.", *LABEL_RULES, *LABELS)
+FIRST = (*LISTS, *CREATES, "operations.", "envelopes.", "accounts.", *LABEL_RULES, *LABELS, OPTIONAL)
 KEY_REFUSED = "accounts.bearer-key-is-accepted"
 
 
