@@ -12,10 +12,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from contract_tests.cli import main, parse
-from contract_tests.errors import StoppedError, UsageError
+from contract_tests.errors import UNUSABLE, StoppedError, UsageError
 from contract_tests.reports import results
 from contract_tests.reports.ci import COMMENT
 
+NO_VERDICT = {UNUSABLE: "unusable"}
 BOOLEANS = {"true": True, "false": False, "": False}
 
 
@@ -67,7 +68,7 @@ def run(inputs: Mapping[str, str]) -> int:
         print(f"::error::contract-tests: {' '.join(str(error).split())}")
         return error.status
     status = main(line)
-    verdict = json.loads(path.read_text(encoding="utf-8"))["verdict"] if path.exists() else ""
+    verdict = json.loads(path.read_text(encoding="utf-8"))["verdict"] if path.exists() else NO_VERDICT.get(status, "")
     if inputs.get("GITHUB_OUTPUT"):
         with Path(inputs["GITHUB_OUTPUT"]).open("a", encoding="utf-8") as outputs:
             outputs.write(f"verdict={' '.join(verdict.split())}\nreport-dir={' '.join(str(folder).split())}\n")

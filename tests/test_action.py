@@ -174,6 +174,15 @@ def test_a_committed_comment_is_not_left_to_be_posted(tmp_path: Path, right: Moc
     assert not committed.exists()
 
 
+def test_a_server_that_cannot_be_judged_is_told_where_a_verdict_would_stand(tmp_path: Path) -> None:
+    ended = judge(tmp_path, "http://127.0.0.1:9")
+    assert ended.returncode == 7
+    assert "::error::nothing was judged: target unusable: " in ended.stdout
+    assert "verdict=unusable\n" in (tmp_path / "outputs").read_text("utf-8")
+    for path in (tmp_path / "summary.md", tmp_path / "reports" / "summary.md", tmp_path / "reports" / "comment.md"):
+        assert "# ❌ nothing was judged\n\ntarget unusable: " in path.read_text("utf-8")
+
+
 def test_without_a_folder_for_reports_nothing_is_deleted(
     tmp_path: Path, right: MockServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -209,7 +218,7 @@ def test_the_verdict_of_an_earlier_run_is_no_output(tmp_path: Path, monkeypatch:
     }
     monkeypatch.setenv("CONTRACT_API_KEY", HARBOUR)
     assert run(inputs) == 7
-    assert (tmp_path / "outputs").read_text("utf-8") == f"verdict=\nreport-dir={tmp_path}\n"
+    assert (tmp_path / "outputs").read_text("utf-8") == f"verdict=unusable\nreport-dir={tmp_path}\n"
 
 
 GH = """#!/bin/sh

@@ -20,7 +20,15 @@ from urllib.parse import urlsplit
 import platformdirs
 
 from contract_tests.commands import compare
-from contract_tests.errors import BROKEN, FAILED, UNDECIDED, InterruptedRunError, StoppedError, UsageError
+from contract_tests.errors import (
+    BROKEN,
+    FAILED,
+    UNDECIDED,
+    InterruptedRunError,
+    StoppedError,
+    UnusableTargetError,
+    UsageError,
+)
 from contract_tests.output import complain, runs_in_github, say, without_workflow_commands
 from contract_tests.reports import ci, results, terminal
 from contract_tests.run import WAITING, Options, Progress, options_of, run
@@ -59,7 +67,12 @@ def run_command(contract: Contract, options: SimpleNamespace) -> int:
     if options.watch:
         return _run_repeatedly(contract, options, interrupts)
     baseline = compare.read(options.baseline) if options.baseline else None
-    outcome = carry_out(contract, options, interrupts, ProgressDisplay(options))
+    try:
+        outcome = carry_out(contract, options, interrupts, ProgressDisplay(options))
+    except UnusableTargetError as error:
+        with suppress(OSError):
+            ci.report_unusable(str(error), options.report_dir)
+        raise
     document = results.as_dict(outcome)
     changes = compare.Regression.of(baseline, document).lines if baseline else []
     if not write_reports(contract, outcome, document, options, changes):

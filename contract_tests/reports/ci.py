@@ -7,18 +7,21 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
+from contract_tests.output import runs_in_github
 from contract_tests.reports.causes import CauseGroup, Result, groups, undecided
 from contract_tests.reports.results import answers_of, name_of, rows_of, source_of, write_whole
 from contract_tests.repro.script import file_of
 from contract_tests.verdicts import VIOLATED, Verdict
+from link_management_contract import Contract
 
 JUNIT, CTRF, SUMMARY, COMMENT = "junit.xml", "ctrf.json", "summary.md", "comment.md"
+SARIF, SARIF_LEVELS = "results.sarif", {Verdict.FAIL: "error", Verdict.WARN: "warning"}
 COMMENT_MARKER, MAX_COMMENT_LENGTH = "<!-- contract-tests -->", 65_000  # by which a comment is found again; characters
 UNPRINTABLE = re.compile(r"[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what XML cannot hold
 ELEMENTS = {
@@ -41,6 +44,48 @@ def write_ctrf(results: Mapping[str, Any], path: Path) -> None:
         OSError: if it cannot be written.
     """
     write_whole(path, f"{json.dumps(ctrf(results), indent=1, ensure_ascii=False)}\n")
+
+
+def sarif(results: Mapping[str, Any], contract: Contract) -> dict[str, Any]:
+    """What was found, for code scanning (SARIF 2.1.0): each finding at the line of its rule in the contract."""
+    lines = contract.text.splitlines()
+    violated = [result for result in results["results"] if result["verdict"] in VIOLATED and not result["waived"]]
+    rules = {
+        result["rule"]: {
+            "id": result["rule"],
+            "shortDescription": {"text": result["statement"]},
+            "help": {"text": f"{result['statement']} {source_of(result)}; `contract-tests rules {result['rule']}`."},
+        }
+        for result in violated
+    }
+    findings = [
+        {
+            "ruleId": result["rule"],
+            "level": SARIF_LEVELS[result["verdict"]],
+            "message": {
+                "text": f"{result['kind']}: expected {finding['expected']}; received {finding['received']}\n"
+                f"{finding['sent']}, answered with {finding['answered']}"
+            },
+            "locations": [
+                {
+                    "physicalLocation": {
+                        "artifactLocation": {"uri": "openapi.yaml"},
+                        "region": {"startLine": _line_of(result["rule"], lines)},
+                    }
+                }
+            ],
+            "partialFingerprints": {"rule/v1": name_of(result)},
+        }
+        for result in violated
+        for finding in result["findings"][:1]
+    ]
+    driver = {"name": "contract-tests", "version": results["suite_version"], "rules": list(rules.values())}
+    schema = "https://json.schemastore.org/sarif-2.1.0.json"
+    return {"$schema": schema, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": findings}]}
+
+
+def _line_of(rule: str, lines: Sequence[str]) -> int:
+    return next((number for number, line in enumerate(lines, 1) if line.strip() == f"- id: {rule}"), 1)
 
 
 def write_junit(results: Mapping[str, Any], path: Path) -> None:
@@ -210,10 +255,30 @@ def report_to_github(results: Mapping[str, Any]) -> None:
     """
     for line in annotations_of(results):
         print(line)
+    _add_to_page(markdown(results))
+
+
+def report_unusable(reason: str, folder: Path | None) -> None:
+    """Say why nothing could be judged, where a verdict would stand: in a folder of reports, and on a job's page.
+
+    Raises:
+        OSError: if that cannot be written.
+    """
+    text = f"# ❌ nothing was judged\n\n{_markdown(reason)}\n"
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(folder / SUMMARY, text)
+        write_whole(folder / COMMENT, f"{COMMENT_MARKER}\n{text}")
+    if runs_in_github():
+        print(f"::error::nothing was judged: {_escape_command(reason)}")
+        _add_to_page(text)
+
+
+def _add_to_page(text: str) -> None:
     page = os.environ.get("GITHUB_STEP_SUMMARY")
     if page:
         with Path(page).open("a", encoding="utf-8") as file:
-            file.write(markdown(results))
+            file.write(text)
 
 
 def annotations_of(results: Mapping[str, Any]) -> Iterator[str]:

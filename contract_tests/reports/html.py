@@ -70,6 +70,7 @@ def write_folder(
     head += f"# Verdict: {outcome.verdict}\n"
     for name, text in (
         (ci.SUMMARY, ci.markdown(printable_document)),
+        (ci.SARIF, f"{json.dumps(ci.sarif(printable_document, contract), indent=1, ensure_ascii=False)}\n"),
         (ci.COMMENT, ci.comment(printable_document, changes)),
         (PROFILE, head + choices),
         (FILE, _page(outcome, printable_document, scripts)),

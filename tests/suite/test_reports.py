@@ -31,6 +31,7 @@ FILES = (
     "profile.yaml",
     "ctrf.json",
     "comment.md",
+    "results.sarif",
 )
 JUNIT: Mapping[str, tuple[set[str], set[str], set[str]]] = {  # attributes that must be, may be, and children
     "testsuites": (set(), {"name", "time", "tests", "failures", "errors"}, {"testsuite"}),
