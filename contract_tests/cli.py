@@ -141,6 +141,7 @@ RUN = (
     _option(["--overlap"], type=IntRange(0), default=0, metavar="N", help="rounds of overlapping requests to judge"),
     _option(["--seed"], type=IntRange(0), default=0, metavar="N", help="seed of the generated requests"),
     _option(["--lag"], type=FloatRange(0, 60), default=2.1, metavar="SECONDS", help="how long reads may lag writes"),
+    _option(["--adopt"], type=FILE, metavar="DIR", help="first remove what earlier runs left, by the ledgers in here"),
     _option(["--ledger"], type=FILE, metavar="FILE", help="record what the run creates here, not in your state folder"),
     _option(["--waivers"], type=FILE, metavar="FILE", help="failures that are known and allowed for a while"),
     _option(["--write-waivers"], type=FILE, metavar="FILE", help="write a waivers file for what fails now"),

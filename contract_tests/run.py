@@ -187,6 +187,10 @@ def _refuse_contradictions(args: SimpleNamespace) -> None:
         raise UsageError(f"{args.write_waivers} is there already, with its reasons; give another file")
     if args.ca_bundle and not args.base_url.startswith("https:"):
         raise UsageError(f"--ca-bundle has no effect on {args.base_url}; give a base URL that begins with https://")
+    if args.adopt and not args.adopt.is_dir():
+        raise UsageError(f"{args.adopt} is no folder; --adopt takes one that holds the ledgers of earlier runs")
+    if args.adopt and args.read_only:
+        raise UsageError("--adopt removes records and --read-only writes nothing; give one of them")
     if args.read_only and args.allow_writes:
         raise UsageError("--read-only and --allow-writes contradict each other; give one of them")
 

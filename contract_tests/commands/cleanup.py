@@ -1,5 +1,6 @@
 """The command `contract-tests cleanup`."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import click
@@ -27,23 +28,45 @@ def cleanup_command(contract: Contract, options: SimpleNamespace) -> int:
         UsageError: if there is no such ledger, or no key.
         UnusableTargetError: if nothing can be read there.
     """
-    api_key, second = keys_of(options)
     with Ledger.resume(options.ledger) as ledger:
         if ledger.unread:
             complain(f"{options.ledger}: skipped what could not be read, {', '.join(ledger.unread)}")
-        _check(ledger, options, api_key)
-        target = Target(
-            ledger.base_url, identities(api_key, second), ledger, limits_of(options), connection_of(options)
-        )
-        preflight(target, contract.resources.values())
-        unfinished = [entry for entry in ledger.entries if not entry.removed]
-        for resource in contract.resources.values():
-            clean_up(target, resource)
-        target.close()
-    removed = sum(entry.removed and entry.identifier is not None for entry in unfinished)
-    say(f"{target.request_count} requests to {ledger.base_url}; {removed} records removed, {len(ledger.left)} left")
+        _check(ledger, options, keys_of(options)[0])
+        say(_removed(contract, ledger, options))
     report_left(ledger)
     return BROKEN if ledger.left else 0
+
+
+def adopt(contract: Contract, folder: Path, options: SimpleNamespace) -> None:
+    """Remove what earlier runs left of the same account at the same base URL, as far as their ledgers in a folder say.
+
+    Raises:
+        UnusableTargetError: if nothing can be read there.
+    """
+    api_key, _ = keys_of(options)
+    for path in sorted(folder.glob("*.jsonl")):
+        try:
+            with Ledger.resume(path) as ledger:
+                is_same_account = bool(ledger.account) and is_key_of(ledger.account, api_key)
+                if is_same_account and ledger.base_url.rstrip("/") == options.base_url:
+                    complain(f"{path}: {_removed(contract, ledger, options)}")
+        except (UsageError, OSError) as error:
+            complain(f"not adopted: {error}")
+
+
+def _removed(contract: Contract, ledger: Ledger, options: SimpleNamespace) -> str:
+    """Remove what a ledger names, and the ledger itself once nothing is left; what that came to, for people."""
+    keys = identities(*keys_of(options))
+    target = Target(ledger.base_url, keys, ledger, limits_of(options), connection_of(options))
+    preflight(target, contract.resources.values())
+    unfinished = [entry for entry in ledger.entries if not entry.removed]
+    for resource in contract.resources.values():
+        clean_up(target, resource)
+    target.close()
+    if not ledger.needed and not ledger.unread:
+        ledger.discard()
+    count = sum(entry.removed and entry.identifier is not None for entry in unfinished)
+    return f"{target.request_count} requests to {ledger.base_url}; {count} records removed, {len(ledger.left)} left"
 
 
 def _check(ledger: Ledger, options: SimpleNamespace, api_key: str) -> None:

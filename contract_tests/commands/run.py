@@ -200,6 +200,10 @@ def carry_out(
     """
     checked = _options(contract, options)
     _keep_examples_elsewhere()
+    if options.adopt:
+        from contract_tests.commands.cleanup import adopt  # noqa: PLC0415 - which needs this module
+
+        adopt(contract, options.adopt, options)
     if checked.connection.insecure:
         complain("INSECURE: any certificate is trusted, so nobody knows whose answers these are")
     account, token = digest_of(checked.api_key), f"x{secrets.token_hex(2)}"

@@ -81,7 +81,10 @@ def sarif(results: Mapping[str, Any], contract: Contract) -> dict[str, Any]:
     ]
     driver = {"name": "contract-tests", "version": results["suite_version"], "rules": list(rules.values())}
     schema = "https://json.schemastore.org/sarif-2.1.0.json"
-    return {"$schema": schema, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": findings}]}
+    verdict = {"level": "note", "message": {"text": results["verdict"]}}
+    invocation = {"executionSuccessful": True, "toolExecutionNotifications": [verdict]}
+    run = {"tool": {"driver": driver}, "invocations": [invocation], "results": findings}
+    return {"$schema": schema, "version": "2.1.0", "runs": [run]}
 
 
 def _line_of(rule: str, lines: Sequence[str]) -> int:

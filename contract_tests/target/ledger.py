@@ -1,5 +1,6 @@
 """What a run created: noted before each create, so that nothing is ever left behind unnoticed."""
 
+import fcntl
 import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -128,6 +129,20 @@ def _entry(line: dict[str, Any]) -> Entry:
     return entry
 
 
+def lock(file: IO[str]) -> None:
+    """Hold a ledger for as long as it is open; where files cannot be locked, nobody holds any.
+
+    Raises:
+        BlockingIOError: if another process does.
+    """
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError:  # some network file systems
+        pass
+
+
 NO_RUN = "x"  # instead of a token, for runs that never meet another
 
 
@@ -165,13 +180,17 @@ class Ledger:
         """Resume the ledger of an earlier run; every record must be seen again before it is written to.
 
         Raises:
-            UsageError: if the file cannot be read, or is not a ledger.
+            UsageError: if the file cannot be read, is not a ledger, or is of a run that is still at work.
             OSError: if it cannot be written.
         """
         ledger = cls()
         text = whole_lines(path)
         ledger.base_url, ledger.account, ledger.entries, ledger.unread = parsed(path, text)
         ledger.path, ledger._file = path, path.open("r+", encoding="utf-8", newline="\n")
+        try:
+            lock(ledger._file)
+        except BlockingIOError as error:
+            raise UsageError(f"{path} is of a run that is still at work; it removes what it makes") from error
         ledger._file.seek(len(text.encode(errors="surrogateescape")))
         ledger._file.truncate()  # a last line that was cut off
         return ledger
@@ -212,6 +231,7 @@ class Ledger:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 self.path.unlink(missing_ok=True)  # the ledger of a run that left nothing
                 self._file = self.path.open("x", encoding="utf-8", newline="\n")
+                lock(self._file)
             except OSError as error:
                 problem = f"the ledger {self.path} cannot be written: {error.strerror}"
                 raise OSError(

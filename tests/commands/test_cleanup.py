@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import fcntl
 import re
 import signal
 import subprocess
@@ -184,8 +185,51 @@ def test_a_ledger_is_taken_up_with_its_own_key_alone_and_more_than_once(
     refused = command("cleanup", ledger, CONTRACT_API_KEY="demo-key-other")
     assert (refused.returncode, app.records() == before) == (4, False)
     assert "is of a run with another API key; give that one" in refused.stderr
-    for _ in range(2):
+    assert (command("cleanup", ledger).returncode, app.records() == before) == (0, True)
+    if ledger.exists():  # as a create was never answered
         assert (command("cleanup", ledger).returncode, app.records() == before) == (0, True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("deadly", [100], indirect=True)
+def test_a_run_first_removes_what_an_earlier_one_left_and_touches_no_other_ledger(
+    deadly: tuple[Deadly, str], tmp_path: Path
+) -> None:
+    app, base_url = deadly
+    before, ledger = app.records(), tmp_path / "killed.jsonl"
+    killed(app, base_url, ledger)
+    (elsewhere := tmp_path / "elsewhere.jsonl").write_text(ledger.read_text("utf-8").replace(base_url, f"{base_url}/b"))
+    (tmp_path / "broken.jsonl").write_text("oops\n")
+    options = (
+        "--base-url",
+        base_url,
+        "--explore",
+        "0",
+        "--lag",
+        "0",
+        "--resources",
+        "domains",
+        "--rules",
+        "envelopes.*",
+    )
+    with ledger.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        busy = command("run", *options, "--adopt", tmp_path)
+    assert f"not adopted: {ledger} is of a run that is still at work" in busy.stderr
+    assert app.records() != before
+    ended = command("run", *options, "--adopt", tmp_path)
+    assert re.search(r"killed.jsonl: \d+ requests to .*; [1-9]\d* records removed, 0 left", ended.stderr)
+    assert f"not adopted: {tmp_path / 'broken.jsonl'} is no ledger of a run" in ended.stderr
+    assert (app.records() == before, elsewhere.exists()) == (True, True)
+
+
+def test_adopting_takes_a_folder_and_writes() -> None:
+    for options, why in (
+        (("--adopt", "/nowhere"), "is no folder"),
+        (("--adopt", "/tmp", "--read-only"), "writes nothing"),
+    ):
+        ended = command("run", "--base-url", "http://127.0.0.1:9", *options)
+        assert (ended.returncode, why in ended.stderr) == (4, True)
 
 
 @pytest.mark.slow
