@@ -78,26 +78,24 @@ def run_command(contract: Contract, options: SimpleNamespace) -> int:
     if not write_reports(contract, outcome, document, options, changes):
         outcome = replace(outcome, word=f"{outcome.word}, and a report is missing", status=outcome.status or BROKEN)
         document = results.as_dict(outcome)
-    _show(options, outcome, document)
+    _show(options, outcome, document, changes)
     return outcome.status if baseline is None else _gated(outcome, document, baseline)
 
 
-def _show(options: SimpleNamespace, outcome: Outcome, document: dict[str, Any]) -> None:
+def _show(options: SimpleNamespace, outcome: Outcome, document: dict[str, Any], changes: Sequence[str] = ()) -> None:
     with without_workflow_commands():
         if outcome.interrupted:
             complain(str(InterruptedRunError(left=len(outcome.left))))
         elif options.quiet:
-            say(outcome.verdict)
+            say("\n".join([*changes, outcome.verdict]))
         else:
-            terminal.show(document, terminal.TerminalConsole(), verbose=options.verbose, folder=options.report_dir)
+            console, folder = terminal.TerminalConsole(), options.report_dir
+            terminal.show(document, console, verbose=options.verbose, folder=folder, changes=changes)
 
 
 def _gated(outcome: Outcome, document: dict[str, Any], baseline: dict[str, Any]) -> int:
-    """The exit status of a run that only has to be no worse than an earlier one; what has changed is printed."""
-    regression = compare.Regression.of(baseline, document)
-    with without_workflow_commands():
-        say("\n".join(["", *regression.lines]))
-    if regression.worsened:
+    """The exit status of a run that only has to be no worse than an earlier one."""
+    if compare.Regression.of(baseline, document).worsened:
         return FAILED
     return 0 if outcome.status in (FAILED, UNDECIDED) and not (outcome.stale or outcome.exceeded) else outcome.status
 

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
@@ -43,12 +43,20 @@ class TerminalConsole(Console):
         print_to(sys.stderr if self.stderr else sys.stdout, text)
 
 
-def show(results: Mapping[str, Any], console: Console, *, verbose: bool = False, folder: Path | None = None) -> None:
+def show(
+    results: Mapping[str, Any],
+    console: Console,
+    *,
+    verbose: bool = False,
+    folder: Path | None = None,
+    changes: Sequence[str] = (),
+) -> None:
     """Print an outcome.
 
     Args:
         verbose: whether to print the areas, the server's choices and every result that could not be judged, too.
         folder: where reports were written, and with them scripts that repeat what was found; or None.
+        changes: what is worse and better than in an earlier run.
     """
     results = printable_values(results)
     if verbose:
@@ -71,7 +79,7 @@ def show(results: Mapping[str, Any], console: Console, *, verbose: bool = False,
         console.print(Text(f"\nlimit: {text}", style="bold red"), soft_wrap=True)
     for note in results["notes"]:
         console.print(f"\nnote: {note}")
-    _show_end(results, cause_groups, console)
+    _show_end(results, cause_groups, console, changes)
 
 
 def _doubted(result: Mapping[str, Any]) -> str:
@@ -80,7 +88,9 @@ def _doubted(result: Mapping[str, Any]) -> str:
     return "".join([name_of(result), *seemed])
 
 
-def _show_end(results: Mapping[str, Any], cause_groups: list[CauseGroup], console: Console) -> None:
+def _show_end(
+    results: Mapping[str, Any], cause_groups: list[CauseGroup], console: Console, changes: Sequence[str]
+) -> None:
     all_violations = [result for group in cause_groups for result in (*group.results, *group.follows)]
     failed = sum(result["verdict"] == Verdict.FAIL for result in all_violations)
     if failed:
@@ -91,6 +101,8 @@ def _show_end(results: Mapping[str, Any], cause_groups: list[CauseGroup], consol
     records = f"{results['created']} records created, {results['removed']} removed"
     console.print(f"\n{results['requests']} requests in {results['seconds']:.1f} s; {records}", soft_wrap=True)
     console.print(answers_of(results))
+    if changes:
+        console.print("\n".join(["", *changes]), soft_wrap=True)
     style = WORD_STYLES.get(results["word"], "bold yellow")
     console.print(Text(f"\n{results['verdict']}", style=style), soft_wrap=True)
 
@@ -126,7 +138,8 @@ def _show_group(group: CauseGroup, console: Console, folder: Path | None) -> Non
     if group.follows:
         rules = list(dict.fromkeys(result["rule"] for result in group.follows))
         omission_note = f" and {len(rules) - MAX_RULES_NAMED} more" if len(rules) > MAX_RULES_NAMED else ""
-        follows = f"{len(group.follows)} checks: {', '.join(rules[:MAX_RULES_NAMED])}{omission_note}"
+        checks = "1 check" if len(group.follows) == 1 else f"{len(group.follows)} checks"
+        follows = f"{checks}: {', '.join(rules[:MAX_RULES_NAMED])}{omission_note}"
         console.print(Text(f"  follows   {follows}"), soft_wrap=True)
 
 

@@ -328,6 +328,13 @@ def test_a_gate_counts_what_fails_now_and_then_and_what_is_slow(judged: Path) ->
         assert ended(flaky, "--slowest", "20")[0] == 0
 
 
+def test_the_verdict_is_the_last_line_behind_what_has_changed(broken: MockServer, judged: Path) -> None:
+    ended = command("run", "--base-url", broken.base_url, *QUICK, "--baseline", judged / "results.json")
+    changed, verdict = ended.stdout.rstrip().split("\n\n")[-2:]
+    assert f"  {BROKEN}[domains]: pass, now fail" in changed.splitlines()
+    assert (ended.returncode, verdict.partition(";")[0]) == (1, "does not conform")
+
+
 @pytest.mark.parametrize(("pattern", "status"), [("robustness.odd-ids-*", 1), ("robustness.odd-pages-*", 0)])
 def test_an_advisory_rule_fails_a_run_that_names_it(pattern: str, status: int) -> None:
     with MockServer(fixture="empty", records=4, defects=("unknown-id-fails",)) as server:
