@@ -397,8 +397,6 @@ def run_suite(
 ) -> Outcome:
     """Run the suite on a trial's server, as `run` does by default but for what the trial says."""
     reset(base_url, **server.switches)
-    rule = contract.rules.get(server.rule or "")
-    shows_all = server.is_repeated and rule and rule.implies  # what the rule implies may show after it
     limits = Limits() if "conditions" in server.switches else Limits(lag=0)
     limits = replace(limits, requests=limits.requests + further_requests(server.explore, server.overlap))
     options = Options(
@@ -408,7 +406,7 @@ def run_suite(
         server.resources,
         explore=server.explore,
         chapters=server.chapters,
-        explore_until=None if shows_all else rule,
+        explore_until=contract.rules.get(server.rule or ""),
         overlap=server.overlap,
         poison=server.rule == POISON_RULE,
         seed=server.seed,

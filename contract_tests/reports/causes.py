@@ -19,9 +19,9 @@ LABEL_RULES = (
     "lifecycle.create-leaves-other-records",
     "representations.listed-as-read",
 )
-OPTIONAL = "forms.optional-fields-are-accepted-"  # of which files are a part
+FIELDS = ("forms.required-fields-", "forms.optional-fields-are-accepted-")  # of which files are a part
 IN_THE_WAY = ("operations.", "envelopes.", *LABELS)  # what fails here hides whether other rules are satisfied
-FIRST = (*LISTS, *CREATES, "operations.", "envelopes.", "accounts.", *LABEL_RULES, *LABELS, OPTIONAL)
+FIRST = (*LISTS, *CREATES, "operations.", "envelopes.", "accounts.", *LABEL_RULES, *LABELS, *FIELDS)
 KEY_REFUSED = "accounts.bearer-key-is-accepted"
 
 
@@ -82,28 +82,36 @@ def _implied(rule: str) -> tuple[str, ...]:
 def _explains(cause: Result, result: Result) -> bool:
     """Whether the violation of a rule explains that of another.
 
-    It does if the first implies the second, if the same place of the same answer breaks both, if a value has not the
-    form on which comparisons of it rest, or if the write that the second blames is what breaks the first.
+    It does if the first implies the second. Unless it is the other way round, it also does if the same place of the
+    same answer breaks both, or the same refusal, if a value has not the form on which comparisons of it rest, or if the
+    write that the second blames is what breaks the first.
     """
     if cause["kind"] != result["kind"] or bool(cause["waived"]) != bool(result["waived"]):
         return False
-    if result["rule"] in _implied(cause["rule"]):
-        return True
+    if result["rule"] in _implied(cause["rule"]) or cause["rule"] in _implied(result["rule"]):
+        return result["rule"] in _implied(cause["rule"])
     one, other = cause["findings"][0], result["findings"][0]
     forms = (_is_of_form(cause["rule"]), _is_of_form(result["rule"]))
-    if forms == (True, False) and _field(one) == _field(other) != "":
-        return True
-    if (one["exchange"], one.get("at")) == (other["exchange"], other.get("at")):
-        return forms != (False, True)
-    if other.get("cause") and other["cause"].partition(", answered with ")[0] == one.get("sent"):
-        return True
-    return bool(cause["rule"].startswith("operations.") and _failed(one) == _failed(other) != "")
+    is_same_place = (one["exchange"], one.get("at")) == (other["exchange"], other.get("at"))
+    return bool(
+        (is_same_place and forms != (False, True))
+        or (forms == (True, False) and _field(one) == _field(other) != "")
+        or _refusal(one) == _refusal(other) != ""
+        or (one.get("sent") and other.get("cause", "").partition(", answered with ")[0] == one["sent"])
+        or (cause["rule"].startswith("operations.") and _failed(one) == _failed(other) != "")
+    )
 
 
 def _is_of_form(rule: str) -> bool:
     """Whether a rule is about the form of one value."""
     known_rule = shipped_contract().rules.get(rule)
     return bool(known_rule and known_rule.decided_by == "exchange" and rule.startswith("representations."))
+
+
+def _refusal(finding: Mapping[str, Any]) -> str:
+    """The method, status and body of a refusal; empty for other answers, and for those without a body."""
+    is_refusal = finding.get("answered", "").startswith("status 4")
+    return f"{_failed(finding)} {finding['body']}" if is_refusal and finding.get("body") else ""
 
 
 def _field(finding: Mapping[str, Any]) -> str:
