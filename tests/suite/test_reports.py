@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -60,7 +61,11 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", FILES)
 def test_a_report_is_as_it_was_looked_at(reports: Path, name: str) -> None:
     """`python tests/outcomes.py` writes them anew; look at them before they are committed."""
-    assert (reports / name).read_text("utf-8") == (GOLDEN / name).read_text("utf-8")
+    told, golden = (
+        re.sub('"startLine": [1-9][0-9]*', '"startLine": N', (folder / name).read_text("utf-8"))
+        for folder in (reports, GOLDEN)  # which moves with each rule of the contract
+    )
+    assert told == golden
 
 
 @pytest.mark.parametrize("name", FILES)
