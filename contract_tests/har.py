@@ -29,6 +29,7 @@ from contract_tests.target.connection import MAX_BODY_BYTES
 from contract_tests.verdicts import Outcome
 from link_management_contract import Contract, Resource
 
+UNREADABLE = (ValueError, RuntimeError, KeyError, BadZipFile, zlib.error, EOFError)  # what damaged files lead to
 ZIP_MAGIC = b"PK\x03\x04"
 GZIP_OR_ZLIB, RAW_DEFLATE = zlib.MAX_WBITS | 32, -zlib.MAX_WBITS
 HTTP, FILE = "HTTP/1.1", "record.har"
@@ -101,7 +102,10 @@ def _most_frequent(texts: Iterable[str]) -> str:
 def _service(base_url: str) -> str:
     """A base URL in one spelling: its host in small letters, and without the usual port."""
     parts = urlsplit(base_url)
-    port = "" if parts.port in (None, {"http": 80, "https": 443}.get(parts.scheme)) else f":{parts.port}"
+    try:
+        port = "" if parts.port in (None, {"http": 80, "https": 443}.get(parts.scheme)) else f":{parts.port}"
+    except ValueError:  # a port that there is not
+        return base_url
     return f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
 
 
@@ -145,21 +149,24 @@ def _entries(path: Path) -> list[Any]:
             _attach_body(entry, attached)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError, KeyError, TypeError, StopIteration, BadZipFile) as error:
+    except (*UNREADABLE, TypeError, StopIteration) as error:
         raise UsageError(f"{path} is not an HTTP archive (HAR): {problem}") from error
     return entries
 
 
 def _attach_body(entry: Any, attached: Callable[[str], bytes]) -> None:
     """Put a body that is kept in a file of its own where others are; one that is not there is as if it was left out."""
-    with suppress(AttributeError, KeyError, TypeError, OSError):
+    with suppress(*UNREADABLE, AttributeError, TypeError, OSError):
         content = entry["response"]["content"]
         if "text" not in content and content.get("_file"):
             content |= {"text": b64encode(attached(str(content["_file"]))).decode(), "encoding": "base64"}
 
 
 def _attached_file(folder: Path, name: str) -> bytes:
-    with (folder / Path(name).name).open("rb") as file:
+    path = folder / Path(name).name
+    if not path.is_file():
+        raise FileNotFoundError(path)
+    with path.open("rb") as file:
         return file.read(MAX_BODY_BYTES)
 
 

@@ -366,13 +366,16 @@ def judge(situation: str, seed: int, stack: str, defect: str = "") -> list[Judge
         return judge_server(forward, ROWS[situation](seed), seed, run_count=1 + (situation == TWO_RUNS))
 
 
-def judge_server(forward: Forward, weather: Weather = nothing, seed: int = 0, run_count: int = 1) -> list[Judgement]:
+def judge_server(
+    forward: Forward, weather: Weather = nothing, seed: int = 0, run_count: int = 1, **changes: Any
+) -> list[Judgement]:
     """Judge a server in some weather, on a clock of its own."""
     with ExitStack() as stacked:
         stacked.enter_context(SimulatedClock().running())
         target_class = partial(WeatherTarget, weather, forward)
         stacked.enter_context(patch.object(running, "Target", target_class))
         options = Options(BASE_URL, KEYS[0], second_api_key=KEYS[1], limits=Limits(requests=3000), seed=seed)
+        options = replace(options, **changes)
 
         def judge_once(number: int) -> Judgement:
             started = time.monotonic()

@@ -175,9 +175,9 @@ class Availability:
         started = time.strftime("%H:%M:%S", time.localtime(time.time() - self.seconds_without_success()))
         self.gone_reason = f"no answer since {started}, after request {self._last_number}: {exchange.status_text}"
 
-    def note_away(self, started_at: float) -> None:
-        """Note that the server was away from then on until now."""
-        self._outages.append((started_at, time.time()))
+    def note_away(self, seconds: float) -> None:
+        """Note that the server has been away for so long."""
+        self._outages.append((time.time() - seconds, time.time()))
 
     def was_away(self, exchange: Exchange) -> bool:
         """Whether an answer came during an outage, or from a limit."""

@@ -402,7 +402,7 @@ class Target:
             usual_wait = min(pause, max(FIRST_WAIT, left_of_doubt)) if left_of_doubt > 0 else pause
             is_stated = asked_wait is not None and not number
             self._wait(witnessed or exchange, asked_wait or usual_wait, is_stated=is_stated)
-            state.note_away(exchange.started_at)
+            state.note_away(time.monotonic() - started)
             failed_status, exchange = exchange.status, self._resumed(exchange)
             if not state.is_trouble(exchange) and exchange.status != failed_status:
                 return exchange

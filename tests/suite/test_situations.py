@@ -27,6 +27,7 @@ from situations import (
     judge_server,
     limit,
     mock,
+    outage,
 )
 
 from contract_tests.exchange import OWN_KEY, request_of
@@ -95,6 +96,15 @@ def test_a_server_that_reads_nothing_with_a_quote_in_it_is_not_gone() -> None:
     failed = {result.rule.id for result in judgement.outcome.failed}
     assert "operations.list-answers" in failed
     assert [result.id for result in results if str(result.reasons).count("no answer since")] == []
+
+
+@pytest.mark.parametrize("seconds", [1, 3, 10])
+def test_an_outage_counts_for_no_limit_of_5xx(seconds: float) -> None:
+    weather = outage(0, seconds=seconds, reply=Reply(503, {}, b""))
+    with mock(0) as forward:
+        [judgement] = judge_server(forward, weather, max_5xx=0)
+    assert any(exchange.status == 503 for exchange in judgement.outcome.tries)
+    assert (judgement.outcome.status, judgement.outcome.exceeded) == (0, ())
 
 
 def test_a_server_that_crashes_on_odd_input_is_warned_about_and_nothing_is_undecided() -> None:
