@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
 from importlib import import_module
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from shutil import which
 from threading import Event, Lock, Thread
@@ -218,7 +219,9 @@ def limits_of(args: SimpleNamespace) -> Limits:
 
 
 def connection_of(args: SimpleNamespace) -> Connection:
-    return Connection(args.ca_bundle, args.insecure, args.client_cert, args.client_key, dict(args.header))
+    from_environment = os.environ.get("REQUESTS_CA_BUNDLE")
+    ca_bundle = args.ca_bundle or (Path(from_environment) if from_environment else None)
+    return Connection(ca_bundle, args.insecure, args.client_cert, args.client_key, dict(args.header))
 
 
 @dataclass

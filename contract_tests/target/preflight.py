@@ -1,5 +1,7 @@
 """A few lists that show whether there is such a service, and whether it accepts the key."""
 
+import socket
+import ssl
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
@@ -14,6 +16,7 @@ REASONS = {
     404: "no list is found; is the base URL right, with its prefix, and has a list's path its slash at the end?",
 }
 PAGE_QUERY = (("results_per_page", "10"), ("page", "1"))
+HANDSHAKE_SECONDS = 5.0
 TLS = ("certificate", "SSL", "TLS")
 
 
@@ -41,7 +44,10 @@ def preflight(target: Target, resources: Iterable[Resource]) -> None:
     ):  # it may require a page parameter
         return
     answered = [exchange for exchange in lists if exchange.status is not None]
-    raise UnusableTargetError(_reason((rejected or answered or lists)[0]))
+    reason = _reason((rejected or answered or lists)[0])
+    if not answered and target.base_url.startswith("http:") and _speaks_tls(target.base_url):
+        reason = f"TLS answers there, not HTTP; give the base URL with https:// ({reason})"
+    raise UnusableTargetError(reason)
 
 
 def _check_second_key(target: Target, resources: list[Resource]) -> None:
@@ -66,9 +72,26 @@ def _is_list(exchange: Exchange) -> bool:
     return exchange.succeeded and (exchange.json is not None or b'"data"' in exchange.body)
 
 
+def _speaks_tls(base_url: str) -> bool:
+    """Whether a port shakes hands for TLS, whatever its certificate."""
+    parts, context = urlsplit(base_url), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    address = (parts.hostname or "", parts.port or 80)
+    try:
+        with (
+            socket.create_connection(address, HANDSHAKE_SECONDS) as connection,
+            context.wrap_socket(connection, server_hostname=parts.hostname),
+        ):
+            return True
+    except OSError:
+        return False
+
+
 def _reason(exchange: Exchange) -> str:
     if exchange.status is None and any(word in exchange.error for word in TLS):
-        return f"TLS: {exchange.error[:200]}; give --ca-bundle if its authority is one of your own"
+        is_plain = "WRONG_VERSION_NUMBER" in exchange.error
+        hint = "HTTP may answer there" if is_plain else "give --ca-bundle if its authority is one of your own"
+        return f"TLS: {exchange.error[:200]}; {hint}"
     if exchange.status is None:
         return f"unreachable: {exchange.error[:200]}"
     if exchange.redirects:

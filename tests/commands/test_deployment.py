@@ -64,6 +64,22 @@ def test_a_private_authority_is_trusted_once_it_is_named(behind_tls: TlsProxy) -
     )
 
 
+def test_the_environment_names_an_authority_too(behind_tls: TlsProxy) -> None:
+    url = f"https://localhost:{behind_tls.port}/prefix"
+    ended = command("run", "--base-url", url, "--quiet", *QUICK, REQUESTS_CA_BUNDLE=str(behind_tls.ca_bundle))
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_the_wrong_protocol_is_named(behind_tls: TlsProxy, server: MockServer) -> None:
+    plain = command("run", "--base-url", server.base_url.replace("http:", "https:"), *QUICK)
+    assert (plain.returncode, "; HTTP may answer there" in plain.stderr) == (7, True)
+    secure = command("run", "--base-url", f"http://localhost:{behind_tls.port}/prefix", *QUICK)
+    assert (secure.returncode, "TLS answers there, not HTTP; give the base URL with https://" in secure.stderr) == (
+        7,
+        True,
+    )
+
+
 @pytest.mark.slow
 def test_any_certificate_is_trusted_only_loudly(behind_tls: TlsProxy, tmp_path: Path) -> None:
     url, reports = f"https://localhost:{behind_tls.port}/prefix", tmp_path / "reports"
