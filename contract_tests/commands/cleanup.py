@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import click
 
 from contract_tests.cli import base_url
-from contract_tests.commands.run import report_left
 from contract_tests.errors import BROKEN, UsageError
 from contract_tests.output import complain, say
 from contract_tests.run import connection_of, keys_of, limits_of
@@ -16,6 +15,8 @@ from contract_tests.target.ledger import Ledger, is_key_of
 from contract_tests.target.preflight import preflight
 from contract_tests.target.target import Target
 from link_management_contract import Contract
+
+MAX_RECORDS_NAMED = 3  # records left behind
 
 
 def cleanup_command(contract: Contract, options: SimpleNamespace) -> int:
@@ -86,3 +87,12 @@ def _check(ledger: Ledger, options: SimpleNamespace, api_key: str) -> None:
         )
     if not is_key_of(ledger.account, api_key):
         raise UsageError(f"{path} is of a run with another API key; give that one")
+
+
+def report_left(ledger: Ledger) -> None:
+    for entry in ledger.left[:MAX_RECORDS_NAMED]:
+        complain(f"left behind: {entry}")
+    if len(ledger.left) > MAX_RECORDS_NAMED:
+        complain(f"and {len(ledger.left) - MAX_RECORDS_NAMED} more are left behind; {ledger.path} lists them")
+    if ledger.missing:
+        complain(f"creates that were never answered, and of which nothing was found so far: {len(ledger.missing)}")

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 import platformdirs
 
 from contract_tests.commands import compare
+from contract_tests.commands.cleanup import adopt, report_left
 from contract_tests.errors import (
     BROKEN,
     FAILED,
@@ -40,7 +41,6 @@ from link_management_contract import Contract
 
 PROGRAM = "link-management-contract"
 BETWEEN_LINES, BETWEEN_UPDATES = 10, 0.5  # seconds between two lines of progress without a terminal, and on one
-MAX_RECORDS_NAMED = 3  # records left behind
 REQUESTS_OF_A_REMOVAL = 1.5  # some records are read first
 IGNORED = 2  # the interrupt to ignore: a second one comes from impatience, and clean-up takes a moment
 BETWEEN_LOOKS, STARTING = 0.3, 0.3  # seconds between looks at a watched server, and until one that listens is ready
@@ -199,8 +199,6 @@ def carry_out(
     checked = _options(contract, options)
     _keep_examples_elsewhere()
     if options.adopt:
-        from contract_tests.commands.cleanup import adopt  # noqa: PLC0415 - which needs this module
-
         adopt(contract, options.adopt, options)
     if checked.connection.insecure:
         complain("INSECURE: any certificate is trusted, so nobody knows whose answers these are")
@@ -235,15 +233,6 @@ def _options(contract: Contract, options: SimpleNamespace) -> Options:
     if unknown:
         raise UsageError(f'no resource "{unknown[0]}"; resources are {", ".join(contract.resources)}')
     return options_of(options)
-
-
-def report_left(ledger: Ledger) -> None:
-    for entry in ledger.left[:MAX_RECORDS_NAMED]:
-        complain(f"left behind: {entry}")
-    if len(ledger.left) > MAX_RECORDS_NAMED:
-        complain(f"and {len(ledger.left) - MAX_RECORDS_NAMED} more are left behind; {ledger.path} lists them")
-    if ledger.missing:
-        complain(f"creates that were never answered, and of which nothing was found so far: {len(ledger.missing)}")
 
 
 def write_reports(
