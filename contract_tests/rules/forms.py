@@ -215,7 +215,8 @@ def shapes_are_understood(evidence: Evidence, styles: tuple[FormStyle, ...]) -> 
     accepted_sets = [_fields(change.exchange) for change in evidence.changes if _is_renamed(change, evidence.resource)]
     creates = any(creation.identifier is not None for creation in evidence.creations)
     usual_creates = [exchange for exchange in evidence.of("create") if exchange.request.form_style == USUAL]
-    refused_sets = [_fields(exchange) for exchange in usual_creates if not exchange.succeeded]
+    created_sets = [_fields(exchange) for exchange in usual_creates if exchange.succeeded]
+    refused_sets = [_fields(exchange) for exchange in usual_creates if _fields(exchange) not in created_sets]
     for shaped in evidence.shaped:
         request = shaped.exchange.request
         if request.form_style not in styles:

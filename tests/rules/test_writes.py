@@ -218,6 +218,9 @@ def test_which_creates_each_rule_on_accepted_fields_looks_at() -> None:
     assert said("forms.files-are-accepted", visit(file, written(7, {"name": "a"}, S)), S) == "V"
     assert said("forms.files-are-accepted", visit(written(7, LOGO, S)), S) == "S"
     assert said("forms.files-are-accepted", visit(made(7, LOGO, S)), S) == "S"
+    others_too = answer("update", status=422, resource=S, form=LOGO | {"title": "b"}, identifier=7)
+    assert said("forms.files-are-accepted", visit(others_too), S) == "V"
+    assert said("forms.files-are-accepted", visit(written(7, LOGO, S), others_too), S) == "S"
     refused = answer("create", status=400, resource=N, form={"name": "a", "type": "slack"})
     assert said("forms.types-are-accepted", visit(refused, made(7, {}, N)), N) == "VS"
 
@@ -345,6 +348,9 @@ def test_a_not_found_url_is_not_the_index_url() -> None:
     assert said(rule, created(D, both, {"custom_index_url": both["custom_index_url"]})) == "S"
     assert said(rule, created(D, both, {"custom_index_url": url})) == "V"
     assert said(rule, created(D, {"host": "a"}, {})) == ""
+    by_any_update = updated(D, {"custom_not_found_url": url}, {"custom_index_url": ""}, {"custom_index_url": url})
+    by_any_update.changes += updated(D, {"host": "a"}, {"custom_index_url": ""}, {"custom_index_url": url}).changes
+    assert said(rule, by_any_update) == "N"
 
 
 @pytest.mark.parametrize(
@@ -433,6 +439,18 @@ def test_a_form_that_another_client_writes_is_understood() -> None:
     assert shaped("ct1x-1z", NOTHING_CHOSEN, 400) == ""
     usual.changes.clear()
     assert shaped("ct1x-1z") == "U"
+
+
+def test_a_create_that_another_client_writes_is_judged_where_its_fields_suffice() -> None:
+    def said_of(*creates: Exchange) -> str:
+        evidence = created(S, {"name": "a", "title": "b"}, {"name": "a"})
+        evidence.exchanges += creates
+        exchange = answer("create", status=400, resource=S, form={"name": "ct1x-1z"}, shape=STYLE)
+        evidence.shaped = [Change(exchange, {"name": "ct1x-1z"}, {}, read(record(S, 7), S))]
+        return said("forms.client-shapes-are-understood", evidence, S)
+
+    refused = answer("create", status=400, resource=S, form={"name": "a"})
+    assert (said_of(), said_of(refused), said_of(refused, made(8, {"name": "a"}, S))) == ("V", "U", "V")
 
 
 @pytest.mark.parametrize(
