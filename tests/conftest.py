@@ -4,6 +4,7 @@ import gc
 import os
 import shutil
 import signal
+import time
 from collections import Counter
 from collections.abc import Iterator
 from itertools import count
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["golden_findings"]
 gc.set_threshold(*GC_THRESHOLDS)  # a tenth less processor time
+SLEEP = time.sleep
 PREFIXES = count()  # each mock has keys of its own
 CHROMIUM = [
     "--no-sandbox",
@@ -45,6 +47,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if cases[test] % sampled.args[0]:
                 item.add_marker(pytest.mark.exhaustive)
             cases[test] += 1
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Iterator[None]:
+    """Name the test that leaves a simulated clock to the tests after it."""
+    yield
+    assert time.sleep is SLEEP, "time.sleep is still replaced"
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -53,7 +53,6 @@ def test_no_condition_makes_a_correct_server_fail(
     monkeypatch: pytest.MonkeyPatch, no_pauses: None, trouble: dict[str, float], records: int, resource: str
 ) -> None:
     monkeypatch.setattr(waiting, "PAUSES", (0.0, 0.0))
-    monkeypatch.setattr("contract_tests.target.target.time.sleep", lambda _: None)
     settings = Settings(fixture="empty", records=records, conditions=trouble)
     results = verdicts(honest, resource, settings, Exploration(CONTRACT, 60, seed=1)).values()
     broken = [result for result in results if result.verdict in VIOLATED]
