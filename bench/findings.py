@@ -2,8 +2,8 @@
 
 Each defect of the mock is judged with default choices and with random ones; then the slips and some mutants of the
 servers of `tests/mutants` that can be started here, of which the first finding counts. It prints a Markdown table, and
-the scripts that do not say *broken* on that server and *fixed* on the right one, and the defects for which a report
-names another cause, or several; after an hour on two cores. `--every N` takes each Nth.
+the scripts that mislead or show nothing, and the defects for which a report names another cause, or several; after an
+hour on two cores. `--every N` takes each Nth.
 """
 
 from __future__ import annotations
@@ -161,8 +161,8 @@ def of_server(changed: Changed) -> Measured | None:
         if base_url is None:
             return None
         limits = Limits(requests=6000, seconds=judge.SECONDS_OF_A_RUN, timeout=5.0)
-        options = Options(base_url, proof.KEY, proof.SECOND_KEY, limits=limits, explore=proof.EXPLORE, shrink=None)
-        options = replace(options, try_scripts=True)
+        keys = (proof.KEY, proof.SECOND_KEY)
+        options = Options(base_url, *keys, limits=limits, explore=proof.EXPLORE, shrink=None, try_scripts=True)
         try:
             watched = Watched(lambda progress: run(CONTRACT, options, progress=progress))
         except UnusableTargetError:

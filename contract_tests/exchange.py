@@ -386,6 +386,10 @@ def without_id(exchange: Exchange) -> str:
     return f"{exchange.request.method} {printable(re.sub(r'[^/]*[0-9][^/]*$', 'ID', exchange.request.path))}"
 
 
-def counted(exchanges: Iterable[Exchange]) -> dict[str, int]:
+def request_counts(exchanges: Iterable[Exchange]) -> dict[str, int]:
     """How many requests there are of each method and path, without ids; the most frequent first."""
     return dict(Counter(map(without_id, exchanges)).most_common())
+
+
+def counts_text(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{request} ({count})" for request, count in counts.items())

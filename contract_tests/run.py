@@ -20,7 +20,7 @@ from urllib.parse import quote_plus, urlsplit
 
 from contract_tests.errors import NothingSelectedError, UnusableTargetError, UsageError
 from contract_tests.evidence import Evidence
-from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Expect, counted
+from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Expect, counts_text, request_counts
 from contract_tests.masking import Masking
 from contract_tests.observation import DECISIONS, NEEDS_ALL, NEEDS_CONTROL, Chapters, Violation
 from contract_tests.open_points import remarks
@@ -219,8 +219,8 @@ def limits_of(args: SimpleNamespace) -> Limits:
 
 
 def connection_of(args: SimpleNamespace) -> Connection:
-    from_environment = os.environ.get("REQUESTS_CA_BUNDLE")
-    ca_bundle = args.ca_bundle or (Path(from_environment) if from_environment else None)
+    usual_bundle = Path(os.environ.get("REQUESTS_CA_BUNDLE", ""))
+    ca_bundle = args.ca_bundle or (usual_bundle if usual_bundle.is_file() else None)
     return Connection(ca_bundle, args.insecure, args.client_cert, args.client_key, dict(args.header))
 
 
@@ -548,7 +548,7 @@ class Run:
                 else result
                 for result in results
             ]
-        masked = [_masked(self._gated(result), masking) for result in results]
+        masked = [_masked(self._with_named_rules_failing(result), masking) for result in results]
         final_results, stale = apply_waivers(options.waivers, masked, self._contract, datetime.now(UTC).date())
         exceeded = tuple(self._exceeded())
         not_run = possible(judgeable_rules(self._contract, options)) - len(final_results)
@@ -592,29 +592,32 @@ class Run:
             masking=masking,
         )
 
-    def _gated(self, result: Result) -> Result:
+    def _with_named_rules_failing(self, result: Result) -> Result:
         """A result as `--fail-on` makes it."""
         is_named = any(fnmatchcase(result.rule.id, pattern) for pattern in self._options.fail_on)
         return replace(result, verdict=Verdict.FAIL) if is_named and result.verdict is Verdict.WARN else result
 
     def _exceeded(self) -> Iterator[str]:
         """The limits of `--max-5xx` and `--slowest` that were exceeded, with the requests."""
-        options = self._options
-        documented = [exchange for exchange in self.target.all_exchanges if exchange.expects is Expect.SUCCESS]
-        failed = self._server_errors
-        if options.max_5xx is not None and len(failed) > options.max_5xx:
-            yield f"{len(failed)} documented requests got a 5xx, and {options.max_5xx} may: {_listed(failed)}"
-        slow = [exchange for exchange in documented if options.slowest and exchange.seconds > options.slowest]
+        max_5xx, max_seconds, failed = self._options.max_5xx, self._options.slowest, self._server_errors
+        if max_5xx is not None and len(failed) > max_5xx:
+            requests = counts_text(request_counts(failed))
+            yield f"{len(failed)} documented requests got a 5xx, and {max_5xx} may: {requests}"
+        slow = [exchange for exchange in self._documented if max_seconds and exchange.seconds > max_seconds]
         if slow:
-            longest = max(exchange.seconds for exchange in slow)
-            yield f"{len(slow)} answers took longer than {options.slowest:g} s, up to {longest:.2g} s: {_listed(slow)}"
+            longest, requests = max(exchange.seconds for exchange in slow), counts_text(request_counts(slow))
+            yield f"{len(slow)} answers took longer than {max_seconds:g} s, up to {longest:.2g} s: {requests}"
+
+    @property
+    def _documented(self) -> list[Exchange]:
+        """All exchanges of documented requests, earlier tries and witnesses too."""
+        return [exchange for exchange in self.target.all_exchanges if exchange.expects is Expect.SUCCESS]
 
     @property
     def _server_errors(self) -> list[Exchange]:
         """The answers to documented requests with a 5xx while the server was up."""
-        documented = (exchange for exchange in self.target.all_exchanges if exchange.expects is Expect.SUCCESS)
         state = self.target.availability
-        return [exchange for exchange in documented if exchange.is_server_error and not state.was_away(exchange)]
+        return [exchange for exchange in self._documented if exchange.is_server_error and not state.was_away(exchange)]
 
     def _remarks(self, exchanges: list[Exchange], *, is_failing: bool) -> Iterator[str]:
         yield from remarks(exchanges, self._contract)
@@ -622,7 +625,8 @@ class Run:
         simultaneous = [evidence.simultaneous for visits in self.visits for evidence in visits.evidences]
         requests = [exchange.request for moment in simultaneous if moment for exchange in moment.exchanges]
         if (failed := self._server_errors) and self._options.max_5xx is None and not is_failing:
-            yield f"{len(failed)} documented requests got a 5xx while others worked: {_listed(failed)} (see --max-5xx)"
+            requests_text = counts_text(request_counts(failed))
+            yield f"{len(failed)} documented requests got a 5xx while others worked: {requests_text} (see --max-5xx)"
         if pairs := sum(request.identity == OTHER for request in requests):
             yield f"{pairs} lists and reads were sent with the second key while the first key sent the same"
         if rate := self.target.availability.suggested_rate:
@@ -650,10 +654,6 @@ class Run:
         return Masking.of(
             _secrets(self._options), records, {marker for entry in entries for marker in entry.markers if marker}
         )
-
-
-def _listed(exchanges: Iterable[Exchange]) -> str:
-    return ", ".join(f"{request} ({count})" for request, count in counted(exchanges).items())
 
 
 def side_by_side(steps: Sequence[Callable[[], None]], jobs: int, target: Target) -> None:

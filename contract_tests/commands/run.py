@@ -74,12 +74,13 @@ def run_command(contract: Contract, options: SimpleNamespace) -> int:
             ci.report_unusable(str(error), options.report_dir)
         raise
     document = results.as_dict(outcome)
-    changes = compare.Regression.of(baseline, document).lines if baseline else []
+    regression = compare.Regression.of(baseline, document) if baseline else None
+    changes = regression.lines if regression else []
     if not write_reports(contract, outcome, document, options, changes):
         outcome = replace(outcome, word=f"{outcome.word}, and a report is missing", status=outcome.status or BROKEN)
         document = results.as_dict(outcome)
     _show(options, outcome, document, changes)
-    return outcome.status if baseline is None else _gated(outcome, document, baseline)
+    return _gated(outcome, regression) if regression else outcome.status
 
 
 def _show(options: SimpleNamespace, outcome: Outcome, document: dict[str, Any], changes: Sequence[str] = ()) -> None:
@@ -93,9 +94,9 @@ def _show(options: SimpleNamespace, outcome: Outcome, document: dict[str, Any], 
             terminal.show(document, console, verbose=options.verbose, folder=folder, changes=changes)
 
 
-def _gated(outcome: Outcome, document: dict[str, Any], baseline: dict[str, Any]) -> int:
+def _gated(outcome: Outcome, regression: compare.Regression) -> int:
     """The exit status of a run that only has to be no worse than an earlier one."""
-    if compare.Regression.of(baseline, document).worsened:
+    if regression.worsened:
         return FAILED
     return 0 if outcome.status in (FAILED, UNDECIDED) and not (outcome.stale or outcome.exceeded) else outcome.status
 

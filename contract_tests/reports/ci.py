@@ -296,9 +296,9 @@ def annotations_of(results: Mapping[str, Any]) -> Iterator[str]:
     yield f"::notice::{_escape_command(results['verdict'])}"
     if not errors and results["word"].startswith("undecided"):
         yield "::error::undecided: some rules could not be judged; the summary says why"
-    left = [f"left behind: {text}" for text in results["left"]]
-    others = [*results["stale_waivers"], *results.get("exceeded", []), *left]
-    for text in others[:MAX_ANNOTATIONS]:
+    records = [f"left behind: {text}" for text in results["left"]]
+    problems = [*results["stale_waivers"], *results.get("exceeded", []), *records]
+    for text in problems[:MAX_ANNOTATIONS]:
         yield f"::error::{_escape_command(text)}"
 
 

@@ -20,10 +20,11 @@ from contract_tests.exchange import (
     Exchange,
     FormValue,
     Request,
-    counted,
+    counts_text,
     has_too_many_parts,
     id_of,
     refuse_constant,
+    request_counts,
     without_id,
 )
 from contract_tests.masking import Masking, text_shape
@@ -62,7 +63,7 @@ def as_dict(outcome: Outcome) -> dict[str, Any]:
         "seconds": round(outcome.seconds, 3),
         "requests": outcome.requests,
         "server_errors": len(server_errors),
-        "server_errors_at": counted(server_errors),
+        "server_errors_at": request_counts(server_errors),
         "server_error_traces": [exchange.trace for exchange in server_errors if exchange.trace][:MAX_TRACES],
         "slowest": round(max((exchange.seconds for exchange in outcome.exchanges), default=0.0), 3),
         "created": outcome.created,
@@ -106,8 +107,9 @@ def _result(outcome: Outcome, result: Result) -> dict[str, Any]:
 
 def _finding(outcome: Outcome, result: Result, finding: Violation) -> dict[str, Any]:
     request = finding.exchange.request
-    shown_again = outcome.shown_again.get(result.id) if finding == result.findings[0] else None
-    shown_by = _fewest_requests(outcome, result) if finding == result.findings[0] else ""
+    is_first = finding == result.findings[0]
+    retries = outcome.shown_again.get(result.id) if is_first else None
+    fewest_writes = _fewest_writes(outcome, result) if is_first else ""
     shows_alone = result.rule.decided_by == "exchange" or finding.at.startswith(("/meta", "/links"))
     is_shown_again = finding.is_repeatable and shows_alone and _stands_alone(request, outcome.exchanges)
     repeat = curl(outcome.base_url, request) if is_shown_again else ""
@@ -121,12 +123,12 @@ def _finding(outcome: Outcome, result: Result, finding: Violation) -> dict[str, 
         **({} if finding.is_repeatable else {"no_script": True}),
         **({"trace": finding.exchange.trace} if finding.exchange.trace else {}),
         **({"timeline": list(finding.timeline)} if finding.timeline else {}),
-        **({"shown_again": shown_again} if shown_again else {}),
-        **({"shown_by": shown_by} if shown_by else {}),
+        **({"shown_again": retries} if retries else {}),
+        **({"shown_by": fewest_writes} if fewest_writes else {}),
     } | excerpt(finding, outcome.exchanges, outcome.masking)
 
 
-def _fewest_requests(outcome: Outcome, result: Result) -> str:
+def _fewest_writes(outcome: Outcome, result: Result) -> str:
     """The fewest writes that show a finding, and the names or hosts that they share; empty if that is not known."""
     resource, shortest = outcome.shortest.get(result.rule.id, ("", None))
     earlier, texts = set[tuple[str, Any]](), list[str]()
@@ -148,7 +150,7 @@ def _stands_alone(request: Request, exchanges: Iterable[Exchange]) -> bool:
 
 def answers_of(results: Mapping[str, Any]) -> str:
     """How many answers failed and where, and how long the slowest took, for people."""
-    requests = ", ".join(f"{request} ({count})" for request, count in results.get("server_errors_at", {}).items())
+    requests = counts_text(results.get("server_errors_at", {}))
     trace_ids = ", ".join(results.get("server_error_traces", []))
     traces = f", traces {trace_ids}" if trace_ids else ""
     at = f" of {results['requests']}, at: {requests}{traces}" if requests else ""

@@ -251,7 +251,7 @@ def _select_requests(requests: list[Request]) -> list[Request]:
 
 def parallel_lines(finding: Violation, ids: dict[int, str], resource: Resource) -> list[str]:
     """The lines that send overlapping requests by one curl, and look at what they led to."""
-    lines, parts, output_lines, written = list[str](), list[str](), list[str](), dict[str, str]()
+    lines, parts, output_lines, guards = list[str](), list[str](), list[str](), dict[str, str]()
     for number, request in enumerate(_select_requests([exchange.request for exchange in finding.exchanges]), 1):
         if request.method != "GET" and request.identifier is not None and request.identifier not in ids:
             return ["# These requests write to a record that this script does not create, so it sends none of them."]
@@ -259,7 +259,7 @@ def parallel_lines(finding: Violation, ids: dict[int, str], resource: Resource) 
         lines += prepared
         if request.method != "GET" and request.identifier is not None:
             name = ids[request.identifier]
-            written[name] = f"""mine "${name}" || {{ skipped 'at one moment'; exit 125; }}"""
+            guards[name] = f"""mine "${name}" || {{ skipped 'at one moment'; exit 125; }}"""
         file, method = f'"$dir/at-once-{number}"', [] if arguments else ["-X", request.method]
         parts.append(" ".join([PARALLEL_CURL, "-o", file, *method, *arguments, f'"$base{_path(request, ids)}"']))
         output_lines.append(f"cat {file}; echo")
@@ -270,7 +270,7 @@ def parallel_lines(finding: Violation, ids: dict[int, str], resource: Resource) 
     return [
         "# Not each try shows it: run this again if it does not.",
         *lines,
-        *written.values(),
+        *guards.values(),
         "printf '\\n--- at one moment\\n'",
         f"curl --no-progress-meter --parallel --parallel-immediate {' --next '.join(parts)}",
         *output_lines,

@@ -126,16 +126,16 @@ def files_are_accepted(evidence: Evidence) -> Observations:
     """Forms with files, but for those whose files are accepted where no other optional field is sent."""
     writes = [(exchange, _file_fields(exchange)) for exchange in evidence.of("create", "update")]
     required = set(evidence.resource.required)
-    alone = {
+    accepted_files = {
         (exchange.request.operation, name)
         for exchange, files in writes
         if exchange.succeeded and _fields(exchange) <= files | required
         for name in files
     }
     for exchange, files in writes:
-        are_others = bool(_fields(exchange) - files - required)
-        are_taken = all((exchange.request.operation, name) in alone for name in files)
-        if files and not (exchange.is_refusal and are_others and are_taken):
+        has_other_fields = bool(_fields(exchange) - files - required)
+        takes_files = all((exchange.request.operation, name) in accepted_files for name in files)
+        if files and not (exchange.is_refusal and has_other_fields and takes_files):
             yield accepted(exchange)
 
 
@@ -316,9 +316,9 @@ def _closest_value(settings: Record, text: str) -> str:
 def custom_not_found_url_stays_apart(evidence: Evidence) -> Observations:
     """Updates with `custom_not_found_url`, unless others change the index URL, too; and creates with both URLs."""
     index_url, urls = "custom_index_url", {"custom_index_url", "custom_not_found_url"}
-    others = [change for change in evidence.changes if change.exchange.succeeded and not urls & set(change.form)]
-    shown = ((change.before, change.record) for change in others if change.record)
-    if any(record.get(index_url) != before.get(index_url) for before, record in shown):
+    changes = [change for change in evidence.changes if change.exchange.succeeded and not urls & set(change.form)]
+    records = ((change.before, change.record) for change in changes if change.record)
+    if any(record.get(index_url) != before.get(index_url) for before, record in records):
         yield NotApplicable("an update changes custom_index_url, whatever it names")
         return
     for change in evidence.changes:

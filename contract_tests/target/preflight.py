@@ -89,8 +89,8 @@ def _speaks_tls(base_url: str) -> bool:
 
 def _reason(exchange: Exchange) -> str:
     if exchange.status is None and any(word in exchange.error for word in TLS):
-        is_plain = "WRONG_VERSION_NUMBER" in exchange.error
-        hint = "HTTP may answer there" if is_plain else "give --ca-bundle if its authority is one of your own"
+        is_http = "WRONG_VERSION_NUMBER" in exchange.error
+        hint = "HTTP may answer there" if is_http else "give --ca-bundle if its authority is one of your own"
         return f"TLS: {exchange.error[:200]}; {hint}"
     if exchange.status is None:
         return f"unreachable: {exchange.error[:200]}"

@@ -68,6 +68,8 @@ def test_the_environment_names_an_authority_too(behind_tls: TlsProxy) -> None:
     url = f"https://localhost:{behind_tls.port}/prefix"
     ended = command("run", "--base-url", url, "--quiet", *QUICK, REQUESTS_CA_BUNDLE=str(behind_tls.ca_bundle))
     assert ended.returncode == 0, ended.stderr
+    missing = command("run", "--base-url", url, "--quiet", *QUICK, REQUESTS_CA_BUNDLE=str(behind_tls.ca_bundle.parent))
+    assert (missing.returncode, "give --ca-bundle" in missing.stderr) == (7, True)  # a folder, as some machines have
 
 
 def test_the_wrong_protocol_is_named(behind_tls: TlsProxy, server: MockServer) -> None:
