@@ -109,6 +109,7 @@ class Exchange:
         timed_out: whether no answer came in time.
         overlapped: for each try, the last one included, whether other requests of the run were under way meanwhile.
         judged_as: the answer it should get by what became known later, or None if that changes nothing.
+        is_usual: whether it failed as each other request of its kind does, and so was sent only once.
         trace: the id under which the server's own traces may hold it (W3C Trace Context); empty if it carried none.
     """
 
@@ -125,6 +126,7 @@ class Exchange:
     timed_out: bool = False
     overlapped: tuple[bool, ...] = ()
     judged_as: Expect | None = None
+    is_usual: bool = False
     trace: str = ""
 
     @property

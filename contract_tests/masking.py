@@ -7,7 +7,7 @@ import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from html import escape, unescape
 from typing import Any
 from urllib.parse import quote
@@ -38,7 +38,10 @@ def holds(text: str, marker: str) -> bool:
 
 
 def begins(text: object, marker: str) -> bool:
-    return bool(normalize(marker)) and re.match(rf"{normalize(marker)}{_end(marker)}", normalize(text)) is not None
+    """Whether a text begins with a marker, and no longer one; none begins with an empty one."""
+    start, letters = normalize(marker), normalize(text)
+    is_longer_number = marker[-1:].isdigit() and letters[len(start) : len(start) + 1].isdecimal()
+    return bool(start) and letters.startswith(start) and not is_longer_number
 
 
 def shows(record: Mapping[str, Any], marker: str) -> bool:
@@ -190,11 +193,17 @@ class Masking:
     def _without_a_cut_one(self, text: str) -> str:
         """A text that does not end with the beginning of a secret, as one does that was cut off within it."""
         stripped = text.rstrip("…\"'")
+        if not stripped.endswith(self._beginnings):
+            return text
         for secret, placeholder in self.secrets.items():
             for length in range(len(secret) - 1, SHORTEST - 1, -1):
                 if stripped.endswith(secret[:length]):
                     return f"{stripped[:-length]}{placeholder}{text[len(stripped) :]}"
         return text
+
+    @cached_property
+    def _beginnings(self) -> tuple[str, ...]:
+        return tuple(secret[:length] for secret in self.secrets for length in range(SHORTEST, len(secret)))
 
     def _body(self, exchange: Exchange) -> bytes:
         try:

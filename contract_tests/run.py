@@ -262,7 +262,7 @@ def run(  # noqa: PLR0913, PLR0917 - what a run tells, and how it ends
         ledger: where creates are noted; if None, only in memory.
         progress: called with the chapter and the number of requests, at the beginning of each and before each request.
         interrupted: whether the run must end; what it made is then removed.
-        certain: called with the outcome so far whenever more results are certain, one call at a time.
+        certain: called with the outcome so far whenever more failures are certain, one call at a time.
 
     Raises:
         NothingSelectedError: if there is nothing to judge.
@@ -302,6 +302,7 @@ class Run:
         self._options = options
         self._certain = certain
         self._certain_results: dict[str, list[Result]] = {}
+        self._certain_failures: set[str] = set()
         self._lock = Lock()
         self._started = time.time()
         self._next_look = time.monotonic() + SECONDS_BETWEEN
@@ -526,14 +527,16 @@ class Run:
         with self._lock:
             self._certain_results[visits.resource.name] = results
             confirmed = [result for resource_results in self._certain_results.values() for result in resource_results]
-            failed, limit = sum(result.verdict is Verdict.FAIL for result in confirmed), self._options.max_failures
-            if limit and failed >= limit and not self.target.stop_reason:
-                self.target.stop_reason = f"stopped, as {failed} checks failed and --max-failures is {limit}"
-            if self._certain:
-                self._certain(self.outcome(confirmed))
+            failed = {result.id for result in confirmed if result.verdict is Verdict.FAIL}
+            limit = self._options.max_failures
+            if limit and len(failed) >= limit and not self.target.stop_reason:
+                self.target.stop_reason = f"stopped, as {len(failed)} checks failed and --max-failures is {limit}"
+            if self._certain and not failed <= self._certain_failures:
+                self._certain(self.outcome(confirmed, is_over=False))
+            self._certain_failures |= failed
 
-    def outcome(self, results: list[Result]) -> Outcome:
-        """The outcome of the results, with secrets masked and waived failures marked."""
+    def outcome(self, results: list[Result], *, is_over: bool = True) -> Outcome:
+        """The outcome of the results, with secrets masked and waived failures marked; with notes once the run is over."""
         options, ledger, masking = self._options, self.target.ledger, self._masking
         is_complete = all(visits.is_complete for visits in self.visits)
         exchanges = sorted(self.target.exchanges, key=lambda exchange: exchange.number)
@@ -553,6 +556,7 @@ class Run:
         exceeded = tuple(self._exceeded())
         not_run = possible(judgeable_rules(self._contract, options)) - len(final_results)
         is_failing = any(result.verdict is Verdict.FAIL for result in final_results)
+        notes = self._remarks(exchanges, is_failing=is_failing) if is_over else ()
         word, status = overall(
             final_results,
             partial=not_run > 0,
@@ -581,7 +585,7 @@ class Run:
             harm=self.target.bystanders.harm,
             strict=options.strict,
             insecure=options.connection.insecure,
-            notes=tuple(printable(masking.text(note)) for note in self._remarks(exchanges, is_failing=is_failing)),
+            notes=tuple(printable(masking.text(note)) for note in notes),
             stale=tuple(stale),
             exceeded=exceeded,
             interrupted=not is_complete,

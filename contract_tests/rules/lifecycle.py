@@ -359,8 +359,8 @@ def leaves_other_records(evidence: Evidence, event: str) -> Observations:
                 if now is not None and identifier not in period.changed | period.removed:
                     belongs = identifier in created
                     observation = _compare(exchange, evidence.resource, before, now, verbatim=belongs)
-                    is_attributed = belongs or _shows_new_marker(evidence, before, now)
-                    yield observation if is_attributed or isinstance(observation, Satisfied) else OTHERS_WROTE
+                    is_clear = belongs or isinstance(observation, Satisfied)
+                    yield observation if is_clear or _shows_new_marker(evidence, before, now) else OTHERS_WROTE
         if event == "update":
             doubles = _doubles(evidence, period)
             yield decide(exchange, not doubles, "no further record", f"{doubles} more")

@@ -34,14 +34,19 @@ def accepted(exchange: Exchange) -> Observation:
     if status in REJECTED:
         return Violation(exchange, "a success; the request is documented", exchange.status_text)
     if fails_each_time(exchange):
-        return Violation(exchange, "a success", f"{exchange.status_text} on each of {TRIES} tries")
+        return Violation(exchange, "a success", _failures_text(exchange))
     return Undecided(f"{exchange.status_text}, which may be about this account or its surroundings")
 
 
 def fails_each_time(exchange: Exchange) -> bool:
     """Whether each try of a request failed alike: answered with a failure, or never with a whole answer."""
     is_alike = exchange.status is not None or not any(exchange.attempts)
-    return exchange.failed and is_alike and len(exchange.attempts) >= TRIES - 1
+    return exchange.failed and (exchange.is_usual or (is_alike and len(exchange.attempts) >= TRIES - 1))
+
+
+def _failures_text(exchange: Exchange) -> str:
+    times = f"each other {exchange.request.operation}" if exchange.is_usual else f"each of {TRIES} tries"
+    return f"{exchange.status_text} on {times}"
 
 
 def judge_failure(exchange: Exchange, works: set[str]) -> Observation:
@@ -51,8 +56,7 @@ def judge_failure(exchange: Exchange, works: set[str]) -> Observation:
         return Undecided(f"each {operation} fails")
     if exchange.failed and not fails_each_time(exchange):
         return Undecided(f"the answer was {exchange.status_text}, once")
-    received = f"{exchange.status_text} on each of {TRIES} tries"
-    return decide(exchange, not exchange.failed, "any answer but a failure", received)
+    return decide(exchange, not exchange.failed, "any answer but a failure", _failures_text(exchange))
 
 
 def own_requests(evidence: Evidence) -> list[Exchange]:

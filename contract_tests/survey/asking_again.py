@@ -14,14 +14,22 @@ Kind = tuple[str, frozenset[str], tuple[tuple[str, str], ...], object]
 
 
 def ask_again(visitor: Visitor) -> None:
-    """Send one request of each kind that failed once more; where that works, nothing of the kind is judged."""
+    """Send one request of each kind that failed once more; where that works, nothing of the kind is judged.
+
+    Of an operation that never works, one request is enough.
+    """
     exchanges = visitor.evidence.exchanges
     failures: dict[Kind, list[Exchange]] = {}
     for exchange in exchanges:
         if _counts(visitor, exchange):
             failures.setdefault(_kind_of(exchange.request), []).append(exchange)
+    hopeless = set[str]()
     for similar in list(failures.values())[:MAX_KINDS]:
+        if similar[0].request.operation in hopeless:
+            continue
         reply = _send(visitor, similar[0])
+        if reply is not None and reply.is_usual:
+            hopeless.add(reply.request.operation)
         if reply is not None and not visitor.target.availability.is_trouble(reply):
             for exchange in similar:
                 visitor.treat(exchange, Expect.IGNORED if not is_page(exchange) else Expect.OPEN)

@@ -196,12 +196,17 @@ class Bystanders:
         for pause in REREADS:
             if after.record:
                 return False
+            if self._was_deleted(before.request):
+                return None
             time.sleep(pause)
             after = self._send(before.request)
         is_unclear = after.failed or (after.status in UNCLEAR and not self._is_own_refusal(after))
         is_clear = not is_unclear and (after.is_refusal or after.json is not None)
-        is_deleted = (before.request.resource, before.request.identifier or 0, before.request.identity) in self._deleted
-        return None if is_deleted or not is_clear else not after.record
+        return None if self._was_deleted(before.request) or not is_clear else not after.record
+
+    def _was_deleted(self, read: Request) -> bool:
+        """Whether the run itself has deleted the record that a request reads."""
+        return (read.resource, read.identifier or 0, read.identity) in self._deleted
 
     def _marker(self, request: Request, before: Exchange) -> str:
         """The marker that an update writes; empty if the record showed it before."""

@@ -47,7 +47,7 @@ MAX_SIMULTANEOUS = 60  # requests that overlap
 TRIES_OF_A_HANG = 3
 UNLUCKY_TRIES = 12  # of a request that was lost while others like it are answered
 FAILURES_IN_A_ROW = 3 * TRIES  # failures in a row, after which another try of a request like those comes sooner
-SHORT_PAUSE_FACTOR = 0.05  # of the usual pause
+SHORT_PAUSE = 0.01  # seconds
 RETRY_TIMEOUT_FACTOR = 0.25  # of the timeout is enough for another try of what has not answered within the whole
 TRACE = "traceparent"  # W3C Trace Context
 CLEANUP_TIMEOUT = 1.0  # seconds for a clean-up by an operation that never answers
@@ -136,11 +136,7 @@ class Timeouts:
 
     def pause(self, exchange: Exchange) -> float:
         """Seconds between this failure and another try: the usual ones, unless requests like this always fail."""
-        return (
-            PAUSE
-            if self._failures[_timeout_keys(exchange.request)[0]] < FAILURES_IN_A_ROW
-            else PAUSE * SHORT_PAUSE_FACTOR
-        )
+        return PAUSE if self._failures[_timeout_keys(exchange.request)[0]] < FAILURES_IN_A_ROW else SHORT_PAUSE
 
 
 def _timeout_keys(request: Request) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -343,7 +339,7 @@ class Target:
         return exchange
 
     def _try(self, request: Request) -> Exchange:
-        """Send a request, and a few times more if it fails, without pauses where it never works; a create only once."""
+        """Send a request, and a few times more if it fails; a create, and what never works, only once."""
         attempts: list[int | None] = []
         overlapped: list[bool] = []
         exchange = self._attempt(request)
@@ -351,16 +347,18 @@ class Target:
             while True:
                 self._timeouts.note(exchange)
                 self.availability.note(exchange)
-                max_tries = 1 if request.operation == "create" else self._timeouts.tries(exchange)
+                is_sent_once = request.operation == "create" or self.availability.is_hopeless(request)
+                max_tries = 1 if is_sent_once else self._timeouts.tries(exchange)
                 is_asked_to_wait = stated_wait(exchange) is not None
                 if not exchange.failed or is_asked_to_wait or len(attempts) >= max_tries - 1:
                     break
                 self.availability.note_limit(exchange)
                 attempts.append(exchange.status)
                 overlapped += exchange.overlapped
-                time.sleep(0 if self.availability.is_hopeless(request) else self._timeouts.pause(exchange))
+                time.sleep(SHORT_PAUSE if self._is_trial(request) else self._timeouts.pause(exchange))
                 exchange = self._attempt(request, tuple(attempts), is_alone=any(overlapped))
-        return replace(exchange, overlapped=(*overlapped, *exchange.overlapped))
+        is_usual = exchange.failed and self.availability.is_hopeless(request)
+        return replace(exchange, overlapped=(*overlapped, *exchange.overlapped), is_usual=is_usual)
 
     def _outlast(self, exchange: Exchange, witness: Witness | None, started: float) -> Exchange:
         """The answer to a request that failed, once its failure is known to be its own, or has passed.
@@ -380,9 +378,8 @@ class Target:
             raise BudgetSpentError(state.gone_reason)
         if state.is_known_to_fail(exchange) if self._counting else state.is_hopeless(request):
             return exchange
-        is_trial = request.operation in ("update", "delete") and request.expects is Expect.OPEN
-        if self._counting and is_trial and not state.worked(request):
-            return exchange  # a later request of the kind finds out
+        if self._counting and self._is_trial(request):
+            return exchange
         interval = state.interval
         for number, pause in enumerate(waits()):
             witnessed, asked_wait = self._look(exchange, witness, has_waited=number > 0)
@@ -407,6 +404,11 @@ class Target:
             if not state.is_trouble(exchange) and exchange.status != failed_status:
                 return exchange
         raise AssertionError
+
+    def _is_trial(self, request: Request) -> bool:
+        """Whether a write of a kind that has not worked yet may fail: a later request of the kind finds out."""
+        is_optional = request.operation in ("update", "delete") and request.expects is Expect.OPEN
+        return is_optional and not self.availability.worked(request)
 
     def _look(
         self, exchange: Exchange, witness: Witness | None, *, has_waited: bool
