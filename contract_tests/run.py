@@ -536,7 +536,7 @@ class Run:
             self._certain_failures |= failed
 
     def outcome(self, results: list[Result], *, is_over: bool = True) -> Outcome:
-        """The outcome of the results, with secrets masked and waived failures marked; with notes once the run is over."""
+        """The outcome of the results, with secrets masked and waived failures marked; notes come when the run is over."""
         options, ledger, masking = self._options, self.target.ledger, self._masking
         is_complete = all(visits.is_complete for visits in self.visits)
         exchanges = sorted(self.target.exchanges, key=lambda exchange: exchange.number)

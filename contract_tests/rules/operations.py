@@ -45,8 +45,8 @@ def fails_each_time(exchange: Exchange) -> bool:
 
 
 def _failures_text(exchange: Exchange) -> str:
-    times = f"each other {exchange.request.operation}" if exchange.is_usual else f"each of {TRIES} tries"
-    return f"{exchange.status_text} on {times}"
+    times = f", like each {exchange.request.operation} before it" if exchange.is_usual else f" on each of {TRIES} tries"
+    return f"{exchange.status_text}{times}"
 
 
 def judge_failure(exchange: Exchange, works: set[str]) -> Observation:

@@ -77,6 +77,7 @@ ACCEPTED = [
     (answer("list", status=500, attempts=(500,)), "U"),
     (answer("list", status=None, attempts=(None, None)), "V"),
     (answer("list", status=None, attempts=(None,)), "U"),
+    (replace(answer("list", status=500), is_usual=True), "V"),
     (answer("list", status=None, attempts=(500, None)), "U"),
     (answer("list", status=404, expects=OPEN), ""),
 ]
