@@ -124,7 +124,7 @@ RUN = (
     _option(["--slowest"], type=FloatRange(0, min_open=True), metavar="SECONDS", help="fail if an answer takes longer"),
     PUBLIC,
     _option(["--splash-create-path"], metavar="PATH", help="path that creates splash pages, if not the documented one"),
-    _option(["--jobs"], type=IntRange(1), default=3, metavar="N", help="visit N resources side by side"),
+    _option(["--jobs"], type=IntRange(1), metavar="N", help="have at most N requests under way [default: 6]"),
     _option(["--max-failures"], type=IntRange(1), metavar="N", help="stop once N checks have failed"),
     _option(["--max-requests"], type=IntRange(1), metavar="N", help="never send more than N requests"),
     _option(["--deadline"], type=_duration, metavar="10m", help="stop after this time, clean-up aside"),

@@ -21,7 +21,7 @@ from contract_tests.observation import NEEDS_ALL, NEEDS_CONTROL, Chapters
 from contract_tests.repro.script import Script, script_of
 from contract_tests.repro.trial import BROKEN, FIXED, run_script
 from contract_tests.run import SAME_ID_RULES, Options, Progress, further_requests, needed, run
-from contract_tests.target.target import Limits
+from contract_tests.target.target import JOBS, Limits
 from contract_tests.verdicts import VIOLATED, Outcome, Result, Verdict
 from link_management_contract import Contract, Rule
 
@@ -410,9 +410,8 @@ def run_suite(
         overlap=server.overlap,
         poison=server.rule == POISON_RULE,
         seed=server.seed,
-        limits=limits,
+        limits=replace(limits, jobs=JOBS if server.seed % 2 or server.rule == PARALLEL_RULE else 1),
         shrink=None if server.is_repeated else 0,
         try_scripts=try_scripts,
     )
-    options = replace(options, jobs=3 if server.seed % 2 or server.rule == PARALLEL_RULE else 1)
     return run(contract, options, progress=progress)

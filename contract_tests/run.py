@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from shutil import which
@@ -38,7 +39,7 @@ from contract_tests.target.connection import Connection, is_loopback
 from contract_tests.target.identities import WRONG_KEY, identities
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.preflight import preflight
-from contract_tests.target.target import BUDGET_SPENT, BudgetSpentError, Limits, Target
+from contract_tests.target.target import BUDGET_SPENT, JOBS, BudgetSpentError, Limits, Target
 from contract_tests.verdicts import (
     Outcome,
     Result,
@@ -84,7 +85,6 @@ class Options:
         fail_on: patterns of the ids of advisory rules that fail the run.
         max_5xx: how many documented requests may be answered with a 5xx while the server is up; any number, if None.
         slowest: how many seconds an answer to one may take, or None.
-        jobs: how many resources are visited side by side.
         max_failures: after how many failing results the run stops, or None.
         explore: about how many requests to generate besides the survey's.
         chapters: the chapters of a visit, if no `rules` are selected; otherwise those that the rules need.
@@ -110,7 +110,6 @@ class Options:
     slowest: float | None = None
     limits: Limits = field(default_factory=Limits)
     connection: Connection = field(default_factory=Connection)
-    jobs: int = 1
     max_failures: int | None = None
     explore: int = 0
     chapters: Chapters = NEEDS_ALL
@@ -149,9 +148,15 @@ def options_of(args: SimpleNamespace) -> Options:
         fail_on=args.fail_on,
         max_5xx=0 if args.strict and args.max_5xx is None else args.max_5xx,
         slowest=args.slowest,
-        limits=replace(limits, requests=requests, seconds=args.deadline, lag=args.lag, read_only=args.read_only),
+        limits=replace(
+            limits,
+            requests=requests,
+            seconds=args.deadline,
+            lag=args.lag,
+            read_only=args.read_only,
+            jobs=args.jobs or JOBS,
+        ),
         connection=connection_of(args),
-        jobs=args.jobs,
         max_failures=args.max_failures,
         explore=0 if args.read_only else explore,
         overlap=0 if args.read_only else overlap_,
@@ -275,7 +280,7 @@ def run(  # noqa: PLR0913, PLR0917 - what a run tells, and how it ends
     try:
         try:
             judging.write_first()
-            side_by_side([partial(judging.visit, visits) for visits in judging.visits], options.jobs, judging.target)
+            side_by_side([partial(judging.visit, visits) for visits in judging.visits], judging.target)
         finally:
             judging.remove_reserved()
         judging.shrink()
@@ -342,7 +347,8 @@ class Run:
         target, resources = self.target, self._contract.resources
         with suppress(BudgetSpentError):
             accounts = [OWN_KEY, OTHER] if OTHER in target.keys else [OWN_KEY]
-            target.bystanders.list_all(list(resources.values()), accounts)
+            collections = product(resources.values(), accounts)
+            target.side_by_side([partial(target.bystanders.list_first, *collection) for collection in collections])
             visited = {visits.resource.name: visits.rules for visits in self.visits}
             rules = {rule.id for name in PAIRED for rule in visited.get(name, [])}
             if visited.keys() >= set(PAIRED) and rules & SAME_ID_RULES:
@@ -354,9 +360,12 @@ class Run:
         """Remove what the first writes have left."""
         self.target.ledger.reserved.clear()
         self._chapter = CLEANING_UP if self._paired else self._chapter
-        for visitor in self._paired:
+
+        def remove(visitor: Visitor) -> None:
             with self.target.cleaning_up(), suppress(BudgetSpentError):
                 remove_all(visitor)
+
+        self.target.side_by_side([partial(remove, visitor) for visitor in self._paired])
 
     def visit(self, visits: Visits) -> None:
         """Visit a resource and, if a rule that several requests decide seems violated, visit it again for that.
@@ -536,7 +545,7 @@ class Run:
             self._certain_failures |= failed
 
     def outcome(self, results: list[Result], *, is_over: bool = True) -> Outcome:
-        """The outcome of the results, with secrets masked and waived failures marked; notes come when the run is over."""
+        """The outcome of the results, with secrets masked and waived failures marked; notes come at the end."""
         options, ledger, masking = self._options, self.target.ledger, self._masking
         is_complete = all(visits.is_complete for visits in self.visits)
         exchanges = sorted(self.target.exchanges, key=lambda exchange: exchange.number)
@@ -660,8 +669,8 @@ class Run:
         )
 
 
-def side_by_side(steps: Sequence[Callable[[], None]], jobs: int, target: Target) -> None:
-    """Carry out steps in threads; after an interrupt or an error, each is told to end, and tidies up first.
+def side_by_side(steps: Sequence[Callable[[], None]], target: Target) -> None:
+    """Carry out visits in threads; after an interrupt or an error, each is told to end, and tidies up first.
 
     Raises:
         Exception: the first that a step raised.
@@ -686,7 +695,7 @@ def side_by_side(steps: Sequence[Callable[[], None]], jobs: int, target: Target)
         finally:
             is_done.set()
 
-    working = [Event() for _ in range(min(jobs, len(steps)))]
+    working = [Event() for _ in range(min(target.limits.jobs, len(steps)))]
     for number, is_done in enumerate(working):
         Thread(target=work, args=(is_done,), daemon=True, name=f"visit {number}").start()
     try:

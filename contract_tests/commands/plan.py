@@ -59,9 +59,8 @@ def _rehearse(contract: Contract, options: Options, base_url: str, records: int)
         second_api_key=options.second_api_key and SECOND_KEY,
         public_base_url=None,
         splash_create_path=None,
-        limits=replace(options.limits, interval=min(options.limits.interval, NO_TIME), seconds=None, lag=0.0),
+        limits=replace(options.limits, interval=min(options.limits.interval, NO_TIME), seconds=None, lag=0.0, jobs=1),
         connection=Connection(),
-        jobs=1,
     )
     starts: list[tuple[str, int]] = []
     ledger = Ledger()

@@ -1,8 +1,10 @@
 """What must have no effect: attempts by unauthorized clients, creates that lack a field, odd forms."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from itertools import chain
 
 from contract_tests.evidence import AccessAttempt, KeyReads, Listing, Omission, Record
 from contract_tests.exchange import OTHER, OWN_KEY, TRIES, Exchange, Expect, FormValue, is_integer, whole_id
@@ -16,6 +18,7 @@ from contract_tests.survey.visitor import MAX_RETRIES, Visitor
 from contract_tests.target.identities import IDENTITIES, NOBODY, OTHER_CASES
 from contract_tests.target.target import WriteRefusedError
 
+READS = ("list", "read")
 MAX_RECORDS_READ = 5  # records of the account that are read where nothing is written
 
 
@@ -156,13 +159,13 @@ def try_access(visitor: Visitor, identifier: int, listing: Listing) -> list[Acce
         accesses += try_as(
             visitor, identifier, OTHER, "list"
         )  # with nothing in between, for caches that mix up accounts
-    for identity in (name for name in IDENTITIES if name == NOBODY or name in visitor.target.keys):
-        for operation in IDENTITIES[identity].tries.get(visitor.resource.name, ()):
-            if not visitor.writes and operation not in ("list", "read"):
-                continue
-            accesses += try_as(visitor, identifier, identity, operation)
-            if operation == "create" and accesses and not accesses[-1][1].is_refusal:
-                visitor.let_settle()  # ids may be those of another account's new record, which has to be seen as such
+    to_try = [
+        (identity, operation)
+        for identity in IDENTITIES
+        for operation in IDENTITIES[identity].tries.get(visitor.resource.name, ())
+        if (identity == NOBODY or identity in visitor.target.keys) and (visitor.writes or operation in READS)
+    ]
+    accesses += try_each(visitor, identifier, to_try)
     visitor.let_settle()
     read_at_once(visitor, identifier)
     if visitor.resource.types and OTHER_CASES in visitor.target.keys:
@@ -206,6 +209,26 @@ def _write_alone(visitor: Visitor, attempt: AccessAttempt) -> list[AccessAttempt
     except ValueError:  # it was not allowed
         return []
     return [AccessAttempt(identity, exchange, marker, before, visitor.read(creation.identifier, Expect.OPEN))]
+
+
+def try_each(visitor: Visitor, identifier: int, to_try: Sequence[tuple[str, str]]) -> list[tuple[str, Exchange, str]]:
+    """Try operations, each with the key of an identity, as `try_as` does; each operation with all keys side by side.
+
+    With the other account's key, all come in their order: its create may be given the id that is then read.
+    """
+    accesses = list[tuple[str, Exchange, str]]()
+    for identity, operation in to_try:
+        accesses += try_as(visitor, identifier, identity, operation) if identity == OTHER else []
+        if identity == OTHER and operation == "create" and accesses and not accesses[-1][1].is_refusal:
+            visitor.let_settle()  # ids may be those of another account's new record, which has to be seen as such
+    for operations in (READS, ("create", "update"), ("delete",)):
+        attempts = [
+            partial(try_as, visitor, identifier, identity, operation)
+            for identity, operation in to_try
+            if identity != OTHER and operation in operations
+        ]
+        accesses += chain.from_iterable(visitor.side_by_side(attempts))
+    return accesses
 
 
 def try_as(visitor: Visitor, identifier: int, identity: str, operation: str) -> list[tuple[str, Exchange, str]]:

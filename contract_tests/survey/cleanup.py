@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 from contract_tests.evidence import Listing, Record, Removal
@@ -10,7 +11,7 @@ from contract_tests.masking import begins, shows
 from contract_tests.survey.lifecycle import see_late
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.ledger import Entry
-from contract_tests.target.target import Target
+from contract_tests.target.target import Target, WriteRefusedError
 from link_management_contract import Resource
 
 ALL_PAGES = 1000  # enough for an account with a million records
@@ -67,18 +68,25 @@ def _delete_own(visitor: Visitor) -> dict[int, Exchange]:
     """Delete the run's remaining records; return the deletes that succeeded."""
     resource, ledger, exchanges = visitor.resource.name, visitor.target.ledger, visitor.evidence.exchanges
     deleted_before = {exchange.request.identifier for exchange in exchanges if exchange.request.operation == "delete"}
-    deletes: dict[int, Exchange] = {}
-    for entry in reversed(_left(visitor)):  # what was made last is the likeliest to be known to nobody else
-        identifier = entry.identifier
-        if identifier is None or identifier in deletes:
-            continue
-        if not ledger.allows_write(resource, identifier):
-            visitor.read(identifier, Expect.OPEN)
-        if ledger.allows_write(resource, identifier) and visitor.target.bystanders.allows(resource, identifier):
-            deleted = visitor.delete(identifier, Expect.OPEN if identifier in deleted_before else Expect.SUCCESS)
-            if deleted.succeeded:
-                deletes[identifier] = deleted
-    return deletes
+    # what was made last is the likeliest to be known to nobody else
+    entries = (entry.identifier for entry in reversed(_left(visitor)))
+    ids = [identifier for identifier in dict.fromkeys(entries) if identifier is not None]
+
+    def delete_own(identifier: int) -> Exchange | None:
+        with suppress(WriteRefusedError):
+            return visitor.delete(identifier, Expect.OPEN if identifier in deleted_before else Expect.SUCCESS)
+        return None
+
+    unseen_ids = [identifier for identifier in ids if not ledger.allows_write(resource, identifier)]
+    visitor.side_by_side([partial(visitor.read, identifier, Expect.OPEN) for identifier in unseen_ids])
+    own_ids = [identifier for identifier in ids if ledger.allows_write(resource, identifier)]
+    first = [delete_own(identifier) for identifier in own_ids[:1]]  # which may show that others are hit, too
+    deleted = [*first, *visitor.side_by_side([partial(delete_own, identifier) for identifier in own_ids[1:]])]
+    return {
+        identifier: exchange
+        for identifier, exchange in zip(own_ids, deleted, strict=True)
+        if exchange and exchange.succeeded
+    }
 
 
 def _forget_missing(visitor: Visitor, listing: Listing) -> None:

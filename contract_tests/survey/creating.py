@@ -1,16 +1,16 @@
 """Creates of the survey: `create` repeats none without looking for its record, and reads it before anything else."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from typing import Any
 
 from contract_tests.evidence import Creation, FieldIsolation
-from contract_tests.exchange import REJECTED, TRIES, Exchange, Expect, FormValue, request_of, whole_id
+from contract_tests.exchange import REJECTED, TRIES, Exchange, Expect, FormValue, whole_id
 from contract_tests.masking import mark_of, shows
 from contract_tests.multipart import USUAL, FormStyle
-from contract_tests.survey.visitor import MAX_RETRIES, Visitor
+from contract_tests.survey.visitor import MAX_RETRIES, Look, Visitor
 
 ABOUT_THE_KEY_OR_PACE = {HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS}  # a refusal, not of the form
 
@@ -40,20 +40,24 @@ def create(visitor: Visitor, *creates: Create) -> list[Creation]:
     Raises:
         InvisibleError: if a returned id is not that of the new record.
     """
-    outcomes, resource = list[tuple[Exchange, int | None]](), visitor.resource
-    for requested in creates:
-        exchange = visitor.post(requested.form, requested.expects, form_style=requested.form_style)
-        outcomes.append(_retry(visitor, requested, exchange) if exchange.failed else (exchange, exchange.made_id))
-    creations = []
-    for requested, (exchange, identifier) in zip(creates, outcomes, strict=True):
+    resource, creations, known_ids = visitor.resource, list[Creation](), set[int]()
+    exchanges = visitor.side_by_side(
+        [partial(visitor.post, each.form, each.expects, form_style=each.form_style) for each in creates]
+    )
+    outcomes = [
+        _retry(visitor, requested, exchange) if exchange.failed else (exchange, exchange.made_id)
+        for requested, exchange in zip(creates, exchanges, strict=True)
+    ]
+    looks = {
+        position: Look(identifier, partial(visitor.shows, marker=mark_of(requested.form[resource.label])))
+        for position, (requested, (_, identifier)) in enumerate(zip(creates, outcomes, strict=True))
+        if identifier is not None and requested.read
+    }
+    reads = dict(zip(looks, visitor.read_until("create", list(looks.values())), strict=True))
+    for position, (requested, (exchange, identifier)) in enumerate(zip(creates, outcomes, strict=True)):
         texts = {name: value for name, value in requested.form.items() if isinstance(value, str)}
-        creation = Creation(exchange, texts, requested.known_ids, identifier)
-        if identifier is not None and requested.read:
-            shows_it = partial(visitor.shows, marker=mark_of(requested.form[resource.label]))
-            read = visitor.wait_until(
-                "create", partial(visitor.send, request_of(resource, "read", identifier)), shows_it
-            )
-            creation = replace(creation, read=read)
+        creation = Creation(exchange, texts, requested.known_ids | known_ids, identifier, reads.get(position))
+        known_ids |= {identifier} if identifier is not None else set()
         (visitor.evidence.creations if requested.form_style == USUAL else visitor.evidence.shaped).append(creation)
         creations.append(creation)
         if creation.read and not creation.read.failed and not _shows_record(visitor, creation):

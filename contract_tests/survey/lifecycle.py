@@ -9,7 +9,7 @@ from contract_tests.evidence import Change, Listing, Record, Removal, has_arrive
 from contract_tests.exchange import Exchange, Expect, FormValue
 from contract_tests.multipart import FORM_STYLES, NOTHING_CHOSEN, STREAMED, UNUSUAL, USUAL, FormStyle
 from contract_tests.survey.form_values import SCRIPTS, image, long_form, optional, type_form, value
-from contract_tests.survey.visitor import Visitor
+from contract_tests.survey.visitor import Look, Visitor
 from contract_tests.target.identities import ALL_RESOURCES
 from contract_tests.target.target import WriteRefusedError
 from link_management_contract import Resource
@@ -32,17 +32,26 @@ def change(visitor: Visitor, *updates: Update) -> list[Record]:
     Raises:
         WriteRefusedError: if one is not known to be the run's own.
     """
-    exchanges, records = list[Exchange](), list[Record]()
-    for step in updates:
-        exchanges.append(visitor.update(step.identifier, step.form, step.expects, form_style=step.form_style))
-    for update, exchange in zip(updates, exchanges, strict=True):
-        texts = {name: value for name, value in update.form.items() if isinstance(value, str)}
-        read = visitor.wait_until(
-            "update",
-            partial(visitor.read, update.identifier),
+    exchanges = visitor.side_by_side(
+        [
+            partial(visitor.update, step.identifier, step.form, step.expects, form_style=step.form_style)
+            for step in updates
+        ]
+    )
+    changed = [
+        (update, exchange, {name: value for name, value in update.form.items() if isinstance(value, str)})
+        for update, exchange in zip(updates, exchanges, strict=True)
+    ]
+    looks = [
+        Look(
+            update.identifier,
             partial(_is_changed, exchange, texts, update.before),
             due=update.expects is Expect.SUCCESS and exchange.succeeded,
         )
+        for update, exchange, texts in changed
+    ]
+    records = list[Record]()
+    for (update, exchange, texts), read in zip(changed, visitor.read_until("update", looks), strict=True):
         changes = visitor.evidence.changes if update.form_style == USUAL else visitor.evidence.shaped
         changes.append(Change(exchange, texts, update.before, read))
         records.append(read.record or update.before)

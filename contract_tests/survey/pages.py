@@ -50,25 +50,23 @@ def page(visitor: Visitor, before: Listing, *, is_repeat: bool = False) -> Listi
 
 def _pages(visitor: Visitor, total: int, *, sizes_too: bool) -> list[Page]:
     """Pages of the default size, some of the smallest and, if asked for, one of each other size."""
-    pages = [visitor.page(), visitor.page(page="1")]
+    queries: list[dict[str, str]] = [{}, {"page": "1"}]
     deepest = -(-total // 10)
     numbers = sorted(number for number in {1, 2, 3, deepest} if 1 <= number <= deepest)
-    pages += [visitor.page(results_per_page="10", page=str(number)) for number in numbers]
+    queries += [{"results_per_page": "10", "page": str(number)} for number in numbers]
     if sizes_too:
-        if total > visitor.resource.default_page_size:
-            pages.append(visitor.page(page="2"))
+        queries += [{"page": "2"}] if total > visitor.resource.default_page_size else []
         sizes = (size for size in visitor.resource.page_sizes if size not in (10, visitor.largest))
-        pages += [visitor.page(results_per_page=str(size)) for size in sizes]
-    return [page for page in pages if page]
+        queries += [{"results_per_page": str(size)} for size in sizes]
+    return [exchange.page for exchange in visitor.lists(*queries) if exchange.page]
 
 
 def _look_beyond(visitor: Visitor, listing: Listing) -> None:
     """List sizes and pages that do not exist, and follow a page link as it stands."""
-    for size in ODD_SIZES:
-        visitor.list(Expect.OPEN, results_per_page=size)
-    for number in ODD_PAGES.get(visitor.resource.name, ()):
-        visitor.list(Expect.OPEN, page=number)
-    visitor.list(Expect.OPEN, results_per_page="10", page=str(-(-max(0, listing.total or 0) // 10) + PAGES_PAST_END))
+    past_end = -(-max(0, listing.total or 0) // 10) + PAGES_PAST_END
+    queries = [{"results_per_page": size} for size in ODD_SIZES]
+    queries += [{"page": number} for number in ODD_PAGES.get(visitor.resource.name, ())]
+    visitor.lists(*queries, {"results_per_page": "10", "page": str(past_end)}, expects=Expect.OPEN)
     pages = visitor.evidence.pages()
     links = (page.links.get("next") or page.links.get("first") for page in pages)
     link = next((link for link in links if isinstance(link, str)), "")

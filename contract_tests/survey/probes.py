@@ -5,16 +5,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import cycle
+from itertools import cycle, zip_longest
 from typing import TypeVar
 from urllib.parse import urlencode
 from zlib import crc32
 
 from contract_tests.evidence import AccessAttempt, Change, Creation, Listing, Record
-from contract_tests.exchange import OTHER, OWN_KEY, WRITES, Expect, FormValue, request_of
+from contract_tests.exchange import OTHER, OWN_KEY, WRITES, Exchange, Expect, FormValue, request_of
 from contract_tests.masking import mark_of
 from contract_tests.multipart import BOUNDARY, FORM_STYLES, NOTHING_CHOSEN, UNUSUAL, FormStyle
-from contract_tests.survey.attempts import try_as
+from contract_tests.survey.attempts import try_each
 from contract_tests.survey.creating import Create, create
 from contract_tests.survey.form_values import (
     PNG,
@@ -74,11 +74,11 @@ def probes(visitor: Visitor) -> Iterator[Step]:
     yield partial(_edges, visitor)
     yield from _ordinary(visitor)
     yield partial(_far_pages, visitor)
-    for name, text in (*(("page", number) for number in ODD_NUMBERS), *ODD_QUERIES):
-        yield partial(visitor.list, Expect.OPEN, **{name: text})
-    for media_type in ("application/json", "application/x-www-form-urlencoded", "text/plain", EMPTY_FORM):
-        yield partial(_post_raw, visitor, media_type)
-    yield lambda: visitor.retry(lambda: visitor.post(None, Expect.OPEN))
+    odd_queries = (*(("page", number) for number in ODD_NUMBERS), *ODD_QUERIES)
+    yield partial(visitor.lists, *({name: text} for name, text in odd_queries), expects=Expect.OPEN)
+    media_types = ("application/json", "application/x-www-form-urlencoded", "text/plain", EMPTY_FORM)
+    raw_posts = [_raw_post(visitor, media_type) for media_type in media_types]
+    yield partial(visitor.retry_each, [*raw_posts, partial(visitor.post, None, Expect.OPEN)])
     subjects: list[int] = []
     yield lambda: subjects.extend(_create(visitor, [{}] * SUBJECTS, Expect.SUCCESS))
     if subjects:
@@ -203,11 +203,9 @@ def _nameless(visitor: Visitor, subjects: list[int]) -> None:
 def _write_each(visitor: Visitor, forms: Mapping[int, dict[str, FormValue] | None]) -> None:
     """Update records in ways that may be refused, and only then read what they show."""
     with suppress(WriteRefusedError):
-        for identifier, form in forms.items():
-            visitor.update(identifier, form, Expect.OPEN)
+        visitor.side_by_side([partial(visitor.update, each, form, Expect.OPEN) for each, form in forms.items()])
         visitor.let_settle()
-        for identifier in forms:
-            visitor.read(identifier)
+        visitor.side_by_side([partial(visitor.read, identifier) for identifier in forms])
 
 
 def _repeat_toggle(visitor: Visitor, identifiers: list[int]) -> None:
@@ -235,19 +233,24 @@ def _typed(visitor: Visitor, records: dict[int, Record]) -> None:
     }
     records |= {identifier: record for identifier, (record, _, _) in typed_records.items()}
     with suppress(WriteRefusedError):
-        for identifier, (_, type_, _) in typed_records.items():
+        forms_of: dict[int, list[dict[str, FormValue]]] = {}
+        for identifier, (_, type_, other) in typed_records.items():
             fields = [field for field, its_type in resource.types_of.items() if its_type == type_]
-            forms: list[dict[str, FormValue]] = [{name: value(name, "text", "third-")} for name in fields]
             combined = {resource.label: visitor.new_marker(), "is_enabled": "1"} | type_form(resource, type_, "other-")
-            forms += [{"is_enabled": "0"}, {name: combined[name] for name in combined if name != "type"}]
-            for form in forms:
-                [records[identifier]] = change(visitor, Update(identifier, form, records[identifier]))
-        updates = [
-            Update(identifier, type_form(resource, other, "other-"), records[identifier])
-            for identifier, (_, _, other) in typed_records.items()
-        ]
-        records_shown = change(visitor, *updates)
-        records |= {update.identifier: record for update, record in zip(updates, records_shown, strict=True)}
+            forms_of[identifier] = [
+                *({name: value(name, "text", "third-")} for name in fields),
+                {"is_enabled": "0"},
+                {name: combined[name] for name in combined if name != "type"},
+                type_form(resource, other, "other-"),
+            ]
+        for forms in zip_longest(*forms_of.values()):
+            updates = [
+                Update(identifier, form, records[identifier])
+                for identifier, form in zip(forms_of, forms, strict=True)
+                if form is not None
+            ]
+            records_shown = change(visitor, *updates)
+            records |= {update.identifier: record for update, record in zip(updates, records_shown, strict=True)}
 
 
 def _reshaped(visitor: Visitor, records: Mapping[int, Record | None], styles: Sequence[FormStyle]) -> None:
@@ -313,24 +316,23 @@ def _without_records(visitor: Visitor) -> Iterator[Step]:
         yield partial(_post, visitor, {"name": f"{visitor.new_marker()} {ODD_TEXT}"})
     for style in shapes_of(visitor.resource, "create"):
         yield partial(_post_shaped, visitor, style)
-    for size in ODD_SIZES:
-        yield partial(visitor.list, Expect.OPEN, results_per_page=size)
-    for identifier in ODD_IDS:
-        yield partial(visitor.read, identifier, Expect.OPEN)
+    yield partial(visitor.lists, *({"results_per_page": size} for size in ODD_SIZES), expects=Expect.OPEN)
+    yield partial(visitor.side_by_side, [partial(visitor.read, identifier, Expect.OPEN) for identifier in ODD_IDS])
 
 
 def _edges(visitor: Visitor) -> None:
     """List a last page that is exactly full, and one that holds a single record."""
     page = visitor.page(results_per_page="10")
     total = page.total if page else None
-    for _ in range(11 if total is not None else 0):
+    for _ in range(3 if total is not None else 0):
         if total and total % 10 < 2:  # noqa: PLR2004 - full, or one record more
             visitor.let_settle()
             visitor.try_page(results_per_page="10", page=str(-(-total // 10)))
         if total and total % 10 == 1:
             break
-        exchange = visitor.retry(partial(visitor.post, visitor.required_form()))
-        total = (total or 0) + (exchange.made_id is not None)
+        missing = -(total or 0) % 10 or 1
+        posts = [partial(visitor.post, visitor.required_form()) for _ in range(missing)]
+        total = (total or 0) + sum(exchange.made_id is not None for exchange in visitor.retry_each(posts))
 
 
 def _third_of(visitor: Visitor, items: Sequence[Item]) -> Sequence[Item]:
@@ -340,9 +342,9 @@ def _third_of(visitor: Visitor, items: Sequence[Item]) -> Sequence[Item]:
 
 def _far_pages(visitor: Visitor) -> None:
     """List pages far past the end, beside the first one."""
+    far_pages = (FARTHEST, *_third_of(visitor, FAR_PAGES))
     visitor.page(results_per_page=str(visitor.largest))
-    for number, size in (FARTHEST, *_third_of(visitor, FAR_PAGES)):
-        visitor.list(Expect.OPEN, page=number, results_per_page=size)
+    visitor.lists(*({"page": number, "results_per_page": size} for number, size in far_pages), expects=Expect.OPEN)
 
 
 def _post_shaped(visitor: Visitor, style: FormStyle) -> None:
@@ -401,7 +403,7 @@ def _try_close_keys(visitor: Visitor, identifier: int) -> None:
     Keys that a careless comparison accepts try every write, the others one each, and none what the survey has tried.
     """
     resource, before = visitor.resource.name, _current(visitor, identifier)
-    accesses = []
+    to_try = list[tuple[str, str]]()
     names = [name for name in visitor.target.keys if before and name not in (OWN_KEY, OTHER, OTHER_CASES)]
     single_writers = [name for name in names if not IDENTITIES[name].is_close and not IDENTITIES[name].holds_key]
     writes = dict(zip(single_writers, cycle(WRITES_BY_OTHERS[resource]), strict=False))
@@ -409,15 +411,16 @@ def _try_close_keys(visitor: Visitor, identifier: int) -> None:
         operations_tried = IDENTITIES[identity].tries.get(resource, ())
         close_operations = ("read", *WRITES) if IDENTITIES[identity].is_close else ()
         for operation in ("list", *close_operations, *([writes[identity]] if identity in writes else [])):
-            accesses += [] if operation in operations_tried else try_as(visitor, identifier, identity, operation)
+            to_try += [] if operation in operations_tried else [(identity, operation)]
+    accesses = try_each(visitor, identifier, to_try)
     read, after = visitor.read(identifier, Expect.OPEN), visitor.list_settled()
     visitor.evidence.access_attempts += [
         AccessAttempt(identity, exchange, marker, before, read, after) for identity, exchange, marker in accesses
     ]
 
 
-def _post_raw(visitor: Visitor, media_type: str) -> None:
-    """Send what a create needs in a body that is no multipart form, or an empty form."""
+def _raw_post(visitor: Visitor, media_type: str) -> Callable[[], Exchange]:
+    """What sends the fields that a create needs in a body that is no multipart form, or an empty form."""
     label, marker = visitor.resource.label, visitor.new_marker()
     form = {name: str(text) for name, text in visitor.required_form().items()} | {label: marker}
     bodies = {
@@ -426,4 +429,4 @@ def _post_raw(visitor: Visitor, media_type: str) -> None:
         EMPTY_FORM: f"--{BOUNDARY}--\r\n",
     }
     body = bodies.get(media_type, urlencode(form))
-    visitor.retry(lambda: visitor.post_raw(marker, media_type, body.encode()))
+    return partial(visitor.post_raw, marker, media_type, body.encode())

@@ -216,9 +216,9 @@ class _Course:
         if not fill:  # what later creates do to other records shows in the first
             self._note_created([*created, *extra_ids])
             noted_count, extra_ids = len(created), []
-        for sort in _creates_of_each_kind(visitor)[1:]:
-            [creation] = create(visitor, replace(sort, known_ids=known_ids | set(created)))
-            created += [creation.identifier] if creation.identifier is not None else []
+        others = [replace(each, known_ids=known_ids | set(created)) for each in _creates_of_each_kind(visitor)[1:]]
+        creations = create(visitor, *others)
+        created += [creation.identifier for creation in creations if creation.identifier is not None]
         self._note_created([*created[noted_count:], *extra_ids])
         if fill and created:
             self._fill(created, exact=(before.total or 1) % 10 == 0)
@@ -247,12 +247,17 @@ class _Course:
                 exact = True
             if (total >= visitor.min_records and exact) or len(extra_ids) > visitor.min_records:
                 break
-            form = visitor.required_form() | ({"type": next(types)} if visitor.resource.types else {})
-            exchange = visitor.retry(partial(visitor.post, form))
-            if exchange.made_id is None:
+            to_full_page = 10 - total % 10
+            missing = min(to_full_page, visitor.min_records - total) if exact else to_full_page
+            type_forms: list[dict[str, FormValue]] = [
+                {"type": next(types)} if visitor.resource.types else {} for _ in range(missing)
+            ]
+            posts = [partial(visitor.post, visitor.required_form() | fields) for fields in type_forms]
+            made_ids = [made.made_id for made in visitor.retry_each(posts) if made.made_id is not None]
+            extra_ids += made_ids
+            total += len(made_ids)
+            if len(made_ids) < missing:
                 break
-            extra_ids.append(exchange.made_id)
-            total += 1
         created += extra_ids
         if extra_ids:
             self._note_created(extra_ids)

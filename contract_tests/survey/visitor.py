@@ -2,8 +2,11 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
+from threading import get_ident
 from typing import Any, TypeVar
 
 from contract_tests.evidence import ChangePeriod, Evidence, Listing
@@ -106,6 +109,16 @@ class Lag:
             yield last_look - now
 
 
+@dataclass(frozen=True)
+class Look:
+    """A record to read until its read shows the state after a write, and whether each right server comes to show it."""
+
+    identifier: int
+    is_done: Callable[[Exchange], bool]
+    expects: Expect = Expect.SUCCESS
+    due: bool = False
+
+
 class Visitor:
     """Visits one resource.
 
@@ -137,9 +150,9 @@ class Visitor:
         self.moments = MOMENTS
         self.lag = lag or Lag(target.limits.lag / Limits.lag)
         self.writes = not target.limits.read_only
-        self._count = 0
+        self._numbers = count(1)  # of markers
         self._missed_writes: set[str] = set()
-        self._witness_ids: list[int] = []
+        self._witness_ids: dict[int, list[int]] = defaultdict(list)  # by the thread that made them
 
     def send(self, request: Request, entry: Entry | None = None) -> Exchange:
         """Send a request, keep the exchange, and note which of the run's records it showed.
@@ -167,19 +180,31 @@ class Visitor:
             self.note_create(entry, exchange)
         return exchange
 
+    def side_by_side(self, steps: Sequence[Callable[[], Result]]) -> Sequence[Result]:
+        """The results of steps that only send requests which do not disturb each other, sent at once where possible."""
+        exchanges, start = self.evidence.exchanges, len(self.evidence.exchanges)
+        try:
+            return self.target.side_by_side(steps)
+        finally:
+            exchanges[start:] = sorted(exchanges[start:], key=lambda exchange: exchange.number)
+
+    def lists(self, *queries: Mapping[str, str], expects: Expect = Expect.SUCCESS) -> Sequence[Exchange]:
+        """Lists with several queries, side by side."""
+        return self.side_by_side([partial(self.send, self.list_of(query, expects)) for query in queries])
+
     def _send_witness(self, request: Request) -> Exchange | None:
         """Send a write like another, about a record that is made for that.
 
         Returns:
             The answer, or that to the step before it that failed; None if there can be no such record.
         """
-        send, operation = self.target.send_once, request.operation
+        send, operation, made_ids = self.target.send_once, request.operation, self._witness_ids[get_ident()]
         form = self.required_form()
         entry = self.target.ledger.plan(self.resource.name, mark_of(form[self.resource.label]))
         exchange = send(self.create_of(Expect.SUCCESS, form=form))
         self.note_create(entry, exchange)
         if exchange.made_id is not None:
-            self._witness_ids.append(exchange.made_id)
+            made_ids.append(exchange.made_id)
         if operation == "create" or self.target.availability.is_trouble(exchange):
             return exchange
         if exchange.made_id is None:
@@ -189,19 +214,19 @@ class Visitor:
         if not self.target.ledger.allows_write(self.resource.name, exchange.made_id):
             return read if self.target.availability.is_trouble(read) else None
         changes = {self.resource.label: form[self.resource.label]} if operation == "update" else None
-        write = request_of(self.resource, operation, self._witness_ids[-1], form=changes)
+        write = request_of(self.resource, operation, exchange.made_id, form=changes)
         if self.target.bystanders.may_hit_others(write):
             return None
         exchange = send(write)
         if operation == "delete" and exchange.succeeded:
-            self.target.ledger.note_deleted(self.resource.name, self._witness_ids.pop())
+            self.target.ledger.note_deleted(self.resource.name, made_ids.pop())
         return exchange
 
     def _remove_witnesses(self) -> None:
         """Delete what was made as a witness, as far as the server does it by now; clean-up sees to the rest."""
-        resource, ledger = self.resource.name, self.target.ledger
-        while self._witness_ids:
-            identifier = self._witness_ids.pop()
+        resource, ledger, made_ids = self.resource.name, self.target.ledger, self._witness_ids[get_ident()]
+        while made_ids:
+            identifier = made_ids.pop()
             read = self.target.send_once(request_of(self.resource, "read", identifier, Expect.OPEN))
             ledger.note_listing(resource, [read.record or {}])
             if read.record and ledger.allows_write(resource, identifier):
@@ -319,7 +344,13 @@ class Visitor:
         return self.list_all()
 
     def wait_until(
-        self, write: str, fetch: Callable[[], Result], is_done: Callable[[Result], bool], *, due: bool = False
+        self,
+        write: str,
+        fetch: Callable[[], Result],
+        is_done: Callable[[Result], bool],
+        first: Result | None = None,
+        *,
+        due: bool = False,
     ) -> Result:
         """Call `fetch` until its result is good: for about two seconds, or less if such a state did not come before.
 
@@ -330,16 +361,19 @@ class Visitor:
             write: the operation that leads to the state.
             fetch: sends the requests.
             is_done: whether their result shows the state.
+            first: the result of a first look, an exchange, if there was one just now.
             due: whether every correct server comes to show it, whatever others do.
         """
         waited_out, never_works = self.let_settle(), (self.resource.name, write) in self.target.availability.hopeless
         start = len(self.evidence.exchanges)
-        result, lags = fetch(), False
+        result, lags = fetch() if first is None else first, False
         for pause in self.lag.pauses(self.resource.name, write, has_missed=write in self._missed_writes):
             if is_done(result) or never_works:
                 return self._measure_lag(fetch, is_done, result, waited_out=waited_out) if lags else result
             lags = True
             time.sleep(pause)
+            if result is first and isinstance(first, Exchange):
+                self.treat(first, Expect.IGNORED)
             self._overlook(start)
             start = len(self.evidence.exchanges)
             result = fetch()
@@ -347,6 +381,15 @@ class Visitor:
             self._missed_writes.add(write)
             self.lag.note_missed(self.resource.name, write, due=due)
         return result
+
+    def read_until(self, write: str, looks: Sequence[Look]) -> Sequence[Exchange]:
+        """Read records side by side, each until it shows the state after a write; as `wait_until` does."""
+        self.let_settle()
+        fetches = [partial(self.read, look.identifier, look.expects) for look in looks]
+        return [
+            self.wait_until(write, fetch, look.is_done, read, due=look.due)
+            for fetch, look, read in zip(fetches, looks, self.side_by_side(fetches), strict=True)
+        ]
 
     def _measure_lag(
         self, fetch: Callable[[], Result], is_done: Callable[[Result], bool], result: Result, *, waited_out: bool
@@ -405,6 +448,13 @@ class Visitor:
             self.evidence.exchanges[-1] = exchange
         return exchange
 
+    def retry_each(self, sends: Sequence[Callable[[], Exchange]]) -> Sequence[Exchange]:
+        """Send requests side by side, and those that fail again, as `retry` does."""
+        exchanges = self.side_by_side(sends)
+        return [
+            self.retry(send) if exchange.failed else exchange for send, exchange in zip(sends, exchanges, strict=True)
+        ]
+
     def _overlook(self, start: int) -> None:
         exchanges = self.evidence.exchanges
         exchanges[start:] = [replace(exchange, judged_as=Expect.IGNORED) for exchange in exchanges[start:]]
@@ -417,8 +467,7 @@ class Visitor:
         return f"ct{number}{len(self.resource.name) % 16:x}{self.target.ledger.token}"
 
     def new_marker(self) -> str:
-        self._count += 1
-        text = f"{self.marker}-{self._count}z"  # ends with a letter, so that no further digit follows
+        text = f"{self.marker}-{next(self._numbers)}z"  # ends with a letter, so that no further digit follows
         self.evidence.markers.add(text)
         return f"{text}.example.com" if self.resource.label == "host" else text
 

@@ -51,13 +51,11 @@ class Bystanders:
         self._deletes_more = False  # whether a delete has removed another record of the same resource
         self._lock = RLock()
 
-    def list_all(self, resources: Sequence[Resource], identities: Sequence[str]) -> None:
-        """List what each account has before the run's first write."""
-        for resource in resources:
-            for identity in identities:
-                collection = (resource.name, identity)
-                self._resources[collection] = resource
-                self._listings[collection] = self._list(collection)
+    def list_first(self, resource: Resource, identity: str) -> None:
+        """List what an account has of a resource before the run's first write."""
+        collection = (resource.name, identity)
+        self._resources[collection] = resource
+        self._listings[collection] = self._list(collection)
 
     def _list(self, collection: CollectionKey) -> frozenset[int]:
         """The ids of others' records in a collection; the first thousand."""

@@ -31,6 +31,7 @@ class SendState(threading.local):
 
     Attributes:
         is_burst: whether the thread sends requests that overlap, for which the run has found room already.
+        is_helper: whether it carries out steps that another thread has handed out.
     """
 
     number = 0
@@ -40,6 +41,7 @@ class SendState(threading.local):
     answer_time = math.inf
     pool: urllib3.PoolManager | None = None
     is_burst = False
+    is_helper = False
 
 
 @dataclass(frozen=True)

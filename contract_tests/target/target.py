@@ -6,12 +6,13 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from itertools import chain, repeat
 from secrets import token_hex
+from typing import TypeVar
 from urllib.parse import urljoin, urlsplit
 
 import urllib3
@@ -35,6 +36,7 @@ from contract_tests.target.ledger import Ledger
 from contract_tests.target.traffic import Traffic
 from link_management_contract import Resource
 
+JOBS = 6  # requests under way at a time, unless the user says otherwise
 PAUSE = 0.2
 MAX_REDIRECTS = 5
 MIN_TIME = 0.5  # seconds for an answer, however little is left of the time for the run
@@ -59,6 +61,7 @@ RATE_LIMITED = "the server reports too many requests"
 REPORTED_WAIT = 1.0  # seconds
 REFUSAL_PAUSE = 1.0  # seconds after which a read that is refused again did not come too soon
 DOUBT, DOUBT_OF_LOOPBACK = 30.0, 5.0  # seconds for which an operation may fail although others work
+Result = TypeVar("Result")
 Witness = Callable[[Request], Exchange | None]  # sends a request of the same kind, if it can
 
 
@@ -88,6 +91,7 @@ class Limits:
         patience: seconds without any success, after which the server counts as gone.
         doubt: seconds for which one operation may fail although others work, before that counts; None for the usual.
         lag: seconds by which reads may lag behind writes.
+        jobs: how many requests may be under way at a time.
     """
 
     requests: int = 2000
@@ -98,6 +102,7 @@ class Limits:
     doubt: float | None = None
     lag: float = 2.1
     read_only: bool = False
+    jobs: int = 1
 
 
 class Timeouts:
@@ -172,10 +177,9 @@ class Target:
         self.keys = dict(keys)
         self.ledger = ledger
         self.limits = limits or Limits()
-        self.request_count = 0
+        self.request_count, self.stop_reason = 0, ""
         self.exchanges, self.all_exchanges = list[Exchange](), list[Exchange]()
         self.interrupted: Callable[[], bool] = lambda: False
-        self.stop_reason = ""
         self.waiting: Callable[[float, str], None] = lambda _seconds, _reason: None
         self.on_request: Callable[[int], None] = lambda _request_count: None
         self._without_own_record: set[tuple[str, int, str]] = set()  # resource, id, and an identity that has none there
@@ -190,9 +194,10 @@ class Target:
         self._is_redirected = False  # whether a request has met a redirect
         self._started = time.monotonic()
         self._lock = threading.Lock()
-        self._overlapping = threading.Lock()  # one moment at a time, so that no two wait for each other's threads
+        self._free_threads, self._freed = MAX_SIMULTANEOUS, threading.Condition()
         self._threads: ThreadPoolExecutor | None = None  # kept, and with them their connections
-        self._thread, self._traffic = SendState(), Traffic()
+        self._helpers = ThreadPoolExecutor(self.limits.jobs, "helper") if self.limits.jobs > 1 else None
+        self._thread, self._traffic = SendState(), Traffic(self.limits.jobs)
         self._cleaning: set[int] = set()
         self._connection = connection or Connection()
         configured = {name.casefold() for name in self._connection.headers}
@@ -229,8 +234,8 @@ class Target:
             self._cleanup_seconds += time.monotonic() - started
 
     def close(self) -> None:
-        if self._threads:
-            self._threads.shutdown()
+        for threads in filter(None, (self._threads, self._helpers)):
+            threads.shutdown()
         for pool in self._pools:
             pool.clear()
 
@@ -510,6 +515,30 @@ class Target:
         elif failures_alone:
             self._traffic.one_at_a_time = True
 
+    def side_by_side(self, steps: Sequence[Callable[[], Result]]) -> list[Result]:
+        """The results of steps that do not disturb each other, at once as far as that many requests may be under way.
+
+        Raises:
+            BaseException: the first that a step raised, once all have ended.
+        """
+        if self._helpers is None or self.is_rate_limited or self._thread.is_helper or len(steps) == 1:
+            return [step() for step in steps]
+        since, is_cleaning = self._thread.cleaning_since, not self._counting
+
+        def carry_out(step: Callable[[], Result]) -> Result:
+            self._thread.is_helper, self._thread.cleaning_since = True, since
+            if not is_cleaning:
+                return step()
+            self._cleaning.add(threading.get_ident())
+            try:
+                return step()
+            finally:
+                self._cleaning.discard(threading.get_ident())
+
+        futures = [self._helpers.submit(carry_out, step) for step in steps]
+        wait(futures)
+        return [future.result() for future in futures]
+
     def send_together(
         self, requests: Sequence[Request], delays: Sequence[float], slow: Sequence[float] = ()
     ) -> list[Exchange]:
@@ -536,11 +565,24 @@ class Target:
             time.sleep(seconds)
             return self._attempt(request, pause=pause)
 
-        with self._overlapping:
-            self._threads = self._threads or ThreadPoolExecutor(MAX_SIMULTANEOUS, "overlap")
-            exchanges = list(self._threads.map(send_once, requests, delays, chain(slow, repeat(0.0))))
+        with self._reserved_threads(len(requests)) as threads:
+            exchanges = list(threads.map(send_once, requests, delays, chain(slow, repeat(0.0))))
         self.exchanges += exchanges
         return exchanges
+
+    @contextmanager
+    def _reserved_threads(self, count: int) -> Iterator[ThreadPoolExecutor]:
+        """Threads for requests that wait for each other, so many of them free: no two moments share those of both."""
+        with self._freed:
+            self._threads = self._threads or ThreadPoolExecutor(MAX_SIMULTANEOUS, "overlap")
+            self._freed.wait_for(lambda: self._free_threads >= count)
+            self._free_threads -= count
+        try:
+            yield self._threads
+        finally:
+            with self._freed:
+                self._free_threads += count
+                self._freed.notify_all()
 
     def _check_bystanders(self, request: Request) -> None:
         if not self.bystanders.allows(request.resource, request.identifier, request.identity):

@@ -8,12 +8,16 @@ from threading import Condition
 class Traffic:
     """Lets requests through: many at once or, after failures that went away without others, one at a time.
 
+    Args:
+        most: how many may be under way.
+
     Attributes:
         one_at_a_time: whether every request waits until no other is under way.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
         self.one_at_a_time = False
+        self._most = most
         self._changed = Condition()
         self._under_way = 0
         self._started_count = 0
@@ -32,7 +36,7 @@ class Traffic:
         try:
             with self._changed:
                 self._waiting += is_alone
-                self._changed.wait_for(lambda: not self._under_way if is_alone else is_burst or not self._waiting)
+                self._changed.wait_for(lambda: is_burst or self._has_room(is_alone=is_alone))
                 self._under_way += 1
                 start_number = self._started_count = self._started_count + 1
                 overlapped[0] = self._under_way > 1
@@ -43,3 +47,6 @@ class Traffic:
                 self._under_way -= start_number > 0  # it has not begun if it was interrupted while it waited
                 self._waiting -= is_alone
                 self._changed.notify_all()
+
+    def _has_room(self, *, is_alone: bool) -> bool:
+        return not self._under_way if is_alone else not self._waiting and self._under_way < self._most

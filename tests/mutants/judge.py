@@ -34,7 +34,7 @@ from contract_tests.proof import EXPLORE, KEY, SECOND_KEY
 from contract_tests.reports.causes import groups
 from contract_tests.reports.results import as_dict
 from contract_tests.run import Options, run
-from contract_tests.target.target import Limits
+from contract_tests.target.target import JOBS, Limits
 from contract_tests.verdicts import Outcome, Verdict
 from link_management_contract import shipped_contract
 
@@ -213,8 +213,8 @@ def judged(changed: Changed, explore: int = EXPLORE, overlap: int = ROUNDS) -> J
     with serving(SERVERS[changed.server], changed.source) as base_url:
         if base_url is None:
             return Judged(changed, "no server")
-        limits = Limits(requests=6000, seconds=SECONDS_OF_A_RUN, timeout=5.0)
-        options = Options(base_url, KEY, SECOND_KEY, limits=limits, jobs=3, explore=explore, overlap=overlap)
+        limits = Limits(requests=6000, seconds=SECONDS_OF_A_RUN, timeout=5.0, jobs=JOBS)
+        options = Options(base_url, KEY, SECOND_KEY, limits=limits, explore=explore, overlap=overlap)
         try:
             outcome = run(shipped_contract(), options)
         except UnusableTargetError as error:

@@ -32,7 +32,7 @@ def judged(base_url: str, *resources: str, rounds: int = ROUNDS, **limits: Any) 
     """The results of the rules of overlapping requests."""
     budget = Limits(requests=2000 + further_requests(0, rounds), **limits)
     rules = ("concurrency.*",)
-    options = Options(base_url, HARBOUR, ALPINE, resources, rules, overlap=rounds, limits=budget, jobs=1)
+    options = Options(base_url, HARBOUR, ALPINE, resources, rules, overlap=rounds, limits=budget)
     outcome = run(CONTRACT, options)
     assert outcome.left == ()
     return {each.id: each for each in outcome.results}
