@@ -55,6 +55,22 @@ class Slow(Broken):
         return super()._answer(request)
 
 
+class Near(IndependentServer):
+    """A correct one over a network."""
+
+    latency = 0.05
+
+    def _answer(self, request: Any) -> Response:
+        time.sleep(self.latency)
+        return super()._answer(request)
+
+
+class Far(Near):
+    """The same, farther away."""
+
+    latency = 0.2
+
+
 class Lagging(IndependentServer):
     """A correct one whose reads show what was true some time ago."""
 
@@ -86,7 +102,15 @@ class Hanging(IndependentServer):
         return super()._answer(request)
 
 
-SERVERS = {"right": IndependentServer, "broken": Broken, "slow": Slow, "lagging": Lagging, "hanging": Hanging}
+SERVERS = {
+    "right": IndependentServer,
+    "near": Near,
+    "far": Far,
+    "broken": Broken,
+    "slow": Slow,
+    "lagging": Lagging,
+    "hanging": Hanging,
+}
 
 
 class _Handler(WSGIRequestHandler):

@@ -31,6 +31,8 @@ START = "import sys; from contract_tests import cli; sys.exit(cli.main(sys.argv[
 RUNS, LONGEST = 3, 300  # runs of each; seconds
 SERVERS = {  # what it is, the target in seconds
     "right": ("a right server", 3),
+    "near": ("the same, each answer after 50 ms", 16),
+    "far": ("the same, each answer after 200 ms", 56),
     "broken": ("29 results fail, for 5 reasons", 6),
     "slow": ("the same, each answer after 0.1 s", 30),
     "lagging": ("a right server whose reads lag by 0.3 s", 25),

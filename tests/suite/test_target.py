@@ -6,8 +6,11 @@ import re
 import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from email.utils import formatdate
+from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from itertools import repeat
 from socketserver import BaseRequestHandler, ThreadingTCPServer
@@ -358,3 +361,75 @@ def test_more_requests_are_kept_for_clean_up_where_each_is_redirected(slept: lis
     assert target.request_count == 2
     assert target.may_send(30 - 2 * (CLEANUP_RESERVE + CLEANUP_PER_RECORD) - 2)
     assert not target.may_send(30 - 2 * (CLEANUP_RESERVE + CLEANUP_PER_RECORD) - 1)
+
+
+class SlowTarget(Target):
+    """A target whose answers take a moment, and that notes how many requests are under way."""
+
+    def __init__(self, jobs: int) -> None:
+        super().__init__("http://127.0.0.1:1", {}, Ledger(), Limits(jobs=jobs))
+        self.under_way, self.most, self.cleaning = 0, 0, list[bool]()
+
+    def _next_request(self, request: Request) -> Any:
+        super()._next_request(request)
+        return self
+
+    def request(self, *_: object, **_options: object) -> HTTPResponse:
+        with self._lock:
+            self.under_way += 1
+            self.most = max(self.most, self.under_way)
+            self.cleaning.append(not self._counting)
+        time.sleep(0.02)
+        with self._lock:
+            self.under_way -= 1
+        return reply(*PAGE)
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 6])
+def test_no_more_requests_are_under_way_than_jobs_allow(jobs: int) -> None:
+    target = SlowTarget(jobs)
+    pages = [replace(LIST, query=(("page", str(number)),)) for number in range(20)]
+    steps = [partial(target.send, request) for request in pages]
+    with ThreadPoolExecutor(3) as visits:  # whose own requests count, too
+        answers = list(visits.map(target.side_by_side, [steps, steps, steps]))
+    target.close()
+    assert [[exchange.request for exchange in exchanges] for exchanges in answers] == [pages] * 3
+    assert target.most == 1 if jobs == 1 else 1 < target.most <= jobs
+
+
+def test_steps_side_by_side_end_before_the_error_of_one_is_raised() -> None:
+    target, ended = SlowTarget(6), list[int]()
+
+    def step(number: int) -> None:
+        if not number:
+            raise WriteRefusedError
+        target.send(LIST)
+        ended.append(number)
+
+    with pytest.raises(WriteRefusedError):
+        target.side_by_side([partial(step, number) for number in range(4)])
+    target.close()
+    assert sorted(ended) == [1, 2, 3]
+
+
+def test_steps_of_clean_up_count_as_such_and_may_have_steps_of_their_own() -> None:
+    target = SlowTarget(2)
+    send = partial(target.send, LIST)
+    with target.cleaning_up():
+        target.side_by_side([partial(target.side_by_side, [send] * 3)] * 3)
+    target.side_by_side([send] * 3)
+    target.close()
+    assert target.cleaning == [True] * 9 + [False] * 3
+
+
+def test_at_a_limited_rate_steps_come_one_after_the_other() -> None:
+    target, order = SlowTarget(6), list[int]()
+    target.availability.interval = 0.001
+
+    def step(number: int) -> None:
+        target.send(LIST)
+        order.append(number)
+
+    target.side_by_side([partial(step, number) for number in range(8)])
+    target.close()
+    assert (order, target.most) == ([*range(8)], 1)
