@@ -321,7 +321,7 @@ def _how(each: Judged, usual: Judged) -> str:
         return "caught"
     if not each.changed.visible:
         return "unseen"
-    return "undecided" if each.word.startswith("undecided") else "survives"
+    return "undecided" if each.word.startswith(("undecided", "the server is gone")) else "survives"
 
 
 def _printed(each: Judged, usual: Judged) -> Judged:
