@@ -115,12 +115,15 @@ class ProgressDisplay:
         self._started = time.monotonic()
         self._line, self._requests = "beginning", 0
         self._end_event = Event()
-        self.ledger = Ledger()
+        self.ledger, self._is_ledger_named = Ledger(), False
         self.interrupted: Callable[[], bool] = lambda: False
 
     def __call__(self, chapter: str, requests: int) -> None:
         """Note the current chapter and the number of requests so far."""
         self._line, self._requests = f"{chapter}  ·  {requests} requests", requests
+        if self.ledger.entries and not (self._is_ledger_named or self._console.is_terminal or self._options.quiet):
+            self._is_ledger_named = True
+            complain(f"what this run makes is noted in {self.ledger.path}, for contract-tests cleanup")
         is_urgent = WAITING in chapter or (CLEANING_UP in chapter and self.interrupted())
         if is_urgent and not self._console.is_terminal:
             complain(self._line + self._clean_up_left)
