@@ -7,12 +7,13 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from shell import COMMANDS, ENVIRONMENT, everything
 
@@ -51,7 +52,8 @@ def totals(server: MockServer) -> int:
     """How many records both accounts hold."""
     while True:
         with suppress(ValueError):  # an answer that is no list, as the flaky server gives now and then
-            return sum(len(page["data"]) for page in everything(server).values())
+            pages: Iterable[Any] = everything(server).values()
+            return sum(len(page["data"]) for page in pages)
 
 
 def broken() -> MockServer:
@@ -86,7 +88,7 @@ def with_a_waiver(make: Callable[[], MockServer], folder: Path) -> Gate:
 def without_a_server(_: Path) -> Gate:
     with right() as server:
         base_url = server.base_url
-    command = [COMMANDS / "contract-tests", "run", "--base-url", base_url]
+    command: list[str | Path] = [COMMANDS / "contract-tests", "run", "--base-url", base_url]
     ended = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False)
     return Gate(ended.returncode, 0, ended.stderr.rstrip().rpartition("\n")[2])
 
