@@ -332,7 +332,10 @@ def _edges(visitor: Visitor) -> None:
             break
         missing = -(total or 0) % 10 or 1
         posts = [partial(visitor.post, visitor.required_form()) for _ in range(missing)]
-        total = (total or 0) + sum(exchange.made_id is not None for exchange in visitor.retry_each(posts))
+        made = sum(exchange.made_id is not None for exchange in visitor.retry_each(posts))
+        if not made:
+            break
+        total = (total or 0) + made
 
 
 def _third_of(visitor: Visitor, items: Sequence[Item]) -> Sequence[Item]:
