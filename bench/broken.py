@@ -55,7 +55,7 @@ class Slow(Broken):
         return super()._answer(request)
 
 
-class Near(IndependentServer):
+class NearServer(IndependentServer):
     """A correct one over a network."""
 
     latency = 0.05
@@ -65,7 +65,7 @@ class Near(IndependentServer):
         return super()._answer(request)
 
 
-class Far(Near):
+class FarServer(NearServer):
     """The same, farther away."""
 
     latency = 0.2
@@ -104,8 +104,8 @@ class Hanging(IndependentServer):
 
 SERVERS = {
     "right": IndependentServer,
-    "near": Near,
-    "far": Far,
+    "near": NearServer,
+    "far": FarServer,
     "broken": Broken,
     "slow": Slow,
     "lagging": Lagging,

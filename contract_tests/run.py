@@ -541,10 +541,10 @@ class Run:
             if limit and len(failed) >= limit and not self.target.stop_reason:
                 self.target.stop_reason = f"stopped, as {len(failed)} checks failed and --max-failures is {limit}"
             if self._certain and not failed <= self._certain_failures:
-                self._certain(self.outcome(confirmed, is_over=False))
+                self._certain(self.outcome(confirmed, has_notes=False))
             self._certain_failures |= failed
 
-    def outcome(self, results: list[Result], *, is_over: bool = True) -> Outcome:
+    def outcome(self, results: list[Result], *, has_notes: bool = True) -> Outcome:
         """The outcome of the results, with secrets masked and waived failures marked; notes come at the end."""
         options, ledger, masking = self._options, self.target.ledger, self._masking
         is_complete = all(visits.is_complete for visits in self.visits)
@@ -565,7 +565,7 @@ class Run:
         exceeded = tuple(self._exceeded())
         not_run = possible(judgeable_rules(self._contract, options)) - len(final_results)
         is_failing = any(result.verdict is Verdict.FAIL for result in final_results)
-        notes = self._remarks(exchanges, is_failing=is_failing) if is_over else ()
+        notes = self._remarks(exchanges, is_failing=is_failing) if has_notes else ()
         word, status = overall(
             final_results,
             partial=not_run > 0,

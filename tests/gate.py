@@ -89,8 +89,8 @@ def without_a_server(_: Path) -> Gate:
     with right() as server:
         base_url = server.base_url
     command: list[str | Path] = [COMMANDS / "contract-tests", "run", "--base-url", base_url]
-    ended = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False)
-    return Gate(ended.returncode, 0, ended.stderr.rstrip().rpartition("\n")[2])
+    process = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False)
+    return Gate(process.returncode, 0, process.stderr.rstrip().rpartition("\n")[2])
 
 
 def flaky(*options: str) -> Callable[[Path], Gate]:
@@ -141,10 +141,10 @@ SITUATIONS: dict[str, Callable[[Path], Gate]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pattern", nargs="?", default=".", help="a regular expression: the situations to try")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     print("| situation | status | seconds | left behind | verdict |\n|---|---:|---:|---:|---|")
     for name, carry_out in SITUATIONS.items():
-        if re.search(given.pattern, name):
+        if re.search(arguments.pattern, name):
             with TemporaryDirectory() as folder:
                 started = time.monotonic()
                 ended = carry_out(Path(folder))

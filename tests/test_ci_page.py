@@ -30,8 +30,8 @@ LOGS = '#!/bin/sh\necho "$(basename $0) $*" >>"$CALLS"\n'
 def mappings(value: Any) -> list[dict[str, Any]]:
     """All mappings in a value, the outer ones first."""
     members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    found = [value] if isinstance(value, dict) else []
-    return found + [mapping for member in members for mapping in mappings(member)]
+    inner = [value] if isinstance(value, dict) else []
+    return inner + [mapping for member in members for mapping in mappings(member)]
 
 
 STEPS = [mapping for block in BLOCKS for mapping in mappings(block)]
@@ -48,30 +48,32 @@ def stand_in(folder: Path, name: str, text: str) -> None:
     (folder / name).chmod(0o755)
 
 
-def ended(folder: Path, script: str, **more: str) -> subprocess.CompletedProcess[str]:
+def ended(folder: Path, script: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run a script as a runner does, where its programs are stand-ins first."""
     path = f"{folder}{os.pathsep}{os.environ['PATH']}"
-    environment = {"PATH": path, "CALLS": str(folder / "calls")} | more
-    begin = ["bash", "-e", "-c", f"{script}\nkill $server 2>/dev/null || true"]
-    return subprocess.run(begin, cwd=folder, env=environment, capture_output=True, text=True, timeout=90, check=False)
+    environment = {"PATH": path, "CALLS": str(folder / "calls")} | variables
+    bash_command = ["bash", "-e", "-c", f"{script}\nkill $server 2>/dev/null || true"]
+    return subprocess.run(
+        bash_command, cwd=folder, env=environment, capture_output=True, text=True, timeout=90, check=False
+    )
 
 
 def test_the_action_knows_what_the_page_gives_it() -> None:
-    given = [step for step in STEPS if str(step.get("uses", "")).startswith("this@")]
-    assert [set(step["with"]) - set(ACTION["inputs"]) for step in given] == [set(), set()]
+    own_steps = [step for step in STEPS if str(step.get("uses", "")).startswith("this@")]
+    assert [set(step["with"]) - set(ACTION["inputs"]) for step in own_steps] == [set(), set()]
     assert set(re.findall(r"steps\.contract\.outputs\.([a-z-]+)", PAGE)) <= set(ACTION["outputs"])
 
 
 def test_the_command_knows_the_options_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    of_the_action = re.findall(r"^ +arguments: (.*)", PAGE, re.MULTILINE)
+    action_arguments = re.findall(r"^ +arguments: (.*)", PAGE, re.MULTILINE)
     arguments = re.findall(r"contract-tests run( --.*)", PAGE)
-    arguments += [f"--base-url http://127.0.0.1:1 {text}" for text in of_the_action]
+    arguments += [f"--base-url http://127.0.0.1:1 {text}" for text in action_arguments]
     monkeypatch.chdir(tmp_path)
     Path("earlier").mkdir()
     for text in arguments:
         options = [each for each in shlex.split(text) if each not in ("--baseline", "known/results.json")]
-        planned = command("run", *options, *QUICK)
-        assert (planned.returncode, planned.stderr) == (0, ""), text
+        plan_result = command("run", *options, *QUICK)
+        assert (plan_result.returncode, plan_result.stderr) == (0, ""), text
     assert len(arguments) == 5
 
 

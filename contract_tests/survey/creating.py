@@ -10,7 +10,7 @@ from contract_tests.evidence import Creation, FieldIsolation
 from contract_tests.exchange import REJECTED, TRIES, Exchange, Expect, FormValue, whole_id
 from contract_tests.masking import mark_of, shows
 from contract_tests.multipart import USUAL, FormStyle
-from contract_tests.survey.visitor import MAX_RETRIES, Look, Visitor
+from contract_tests.survey.visitor import MAX_RETRIES, AwaitedRead, Visitor
 
 ABOUT_THE_KEY_OR_PACE = {HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS}  # a refusal, not of the form
 
@@ -42,18 +42,18 @@ def create(visitor: Visitor, *creates: Create) -> list[Creation]:
     """
     resource, creations, known_ids = visitor.resource, list[Creation](), set[int]()
     exchanges = visitor.side_by_side(
-        [partial(visitor.post, each.form, each.expects, form_style=each.form_style) for each in creates]
+        [partial(visitor.post, step.form, step.expects, form_style=step.form_style) for step in creates]
     )
     outcomes = [
         _retry(visitor, requested, exchange) if exchange.failed else (exchange, exchange.made_id)
         for requested, exchange in zip(creates, exchanges, strict=True)
     ]
-    looks = {
-        position: Look(identifier, partial(visitor.shows, marker=mark_of(requested.form[resource.label])))
+    awaited_reads = {
+        position: AwaitedRead(identifier, partial(visitor.shows, marker=mark_of(requested.form[resource.label])))
         for position, (requested, (_, identifier)) in enumerate(zip(creates, outcomes, strict=True))
         if identifier is not None and requested.read
     }
-    reads = dict(zip(looks, visitor.read_until("create", list(looks.values())), strict=True))
+    reads = dict(zip(awaited_reads, visitor.read_until("create", list(awaited_reads.values())), strict=True))
     for position, (requested, (exchange, identifier)) in enumerate(zip(creates, outcomes, strict=True)):
         texts = {name: value for name, value in requested.form.items() if isinstance(value, str)}
         creation = Creation(exchange, texts, requested.known_ids | known_ids, identifier, reads.get(position))

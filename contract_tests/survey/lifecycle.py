@@ -9,7 +9,7 @@ from contract_tests.evidence import Change, Listing, Record, Removal, has_arrive
 from contract_tests.exchange import Exchange, Expect, FormValue
 from contract_tests.multipart import FORM_STYLES, NOTHING_CHOSEN, STREAMED, UNUSUAL, USUAL, FormStyle
 from contract_tests.survey.form_values import SCRIPTS, image, long_form, optional, type_form, value
-from contract_tests.survey.visitor import Look, Visitor
+from contract_tests.survey.visitor import AwaitedRead, Visitor
 from contract_tests.target.identities import ALL_RESOURCES
 from contract_tests.target.target import WriteRefusedError
 from link_management_contract import Resource
@@ -42,8 +42,8 @@ def change(visitor: Visitor, *updates: Update) -> list[Record]:
         (update, exchange, {name: value for name, value in update.form.items() if isinstance(value, str)})
         for update, exchange in zip(updates, exchanges, strict=True)
     ]
-    looks = [
-        Look(
+    awaited_reads = [
+        AwaitedRead(
             update.identifier,
             partial(_is_changed, exchange, texts, update.before),
             due=update.expects is Expect.SUCCESS and exchange.succeeded,
@@ -51,7 +51,7 @@ def change(visitor: Visitor, *updates: Update) -> list[Record]:
         for update, exchange, texts in changed
     ]
     records = list[Record]()
-    for (update, exchange, texts), read in zip(changed, visitor.read_until("update", looks), strict=True):
+    for (update, exchange, texts), read in zip(changed, visitor.read_until("update", awaited_reads), strict=True):
         changes = visitor.evidence.changes if update.form_style == USUAL else visitor.evidence.shaped
         changes.append(Change(exchange, texts, update.before, read))
         records.append(read.record or update.before)

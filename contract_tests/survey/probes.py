@@ -203,7 +203,9 @@ def _nameless(visitor: Visitor, subjects: list[int]) -> None:
 def _write_each(visitor: Visitor, forms: Mapping[int, dict[str, FormValue] | None]) -> None:
     """Update records in ways that may be refused, and only then read what they show."""
     with suppress(WriteRefusedError):
-        visitor.side_by_side([partial(visitor.update, each, form, Expect.OPEN) for each, form in forms.items()])
+        visitor.side_by_side(
+            [partial(visitor.update, record_id, form, Expect.OPEN) for record_id, form in forms.items()]
+        )
         visitor.let_settle()
         visitor.side_by_side([partial(visitor.read, identifier) for identifier in forms])
 
@@ -332,10 +334,10 @@ def _edges(visitor: Visitor) -> None:
             break
         missing = -(total or 0) % 10 or 1
         posts = [partial(visitor.post, visitor.required_form()) for _ in range(missing)]
-        made = sum(exchange.made_id is not None for exchange in visitor.retry_each(posts))
-        if not made:
+        made_count = sum(exchange.made_id is not None for exchange in visitor.retry_each(posts))
+        if not made_count:
             break
-        total = (total or 0) + made
+        total = (total or 0) + made_count
 
 
 def _third_of(visitor: Visitor, items: Sequence[Item]) -> Sequence[Item]:

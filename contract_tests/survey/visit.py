@@ -216,8 +216,8 @@ class _Course:
         if not fill:  # what later creates do to other records shows in the first
             self._note_created([*created, *extra_ids])
             noted_count, extra_ids = len(created), []
-        others = [replace(each, known_ids=known_ids | set(created)) for each in _creates_of_each_kind(visitor)[1:]]
-        creations = create(visitor, *others)
+        creates = [replace(kind, known_ids=known_ids | set(created)) for kind in _creates_of_each_kind(visitor)[1:]]
+        creations = create(visitor, *creates)
         created += [creation.identifier for creation in creations if creation.identifier is not None]
         self._note_created([*created[noted_count:], *extra_ids])
         if fill and created:
@@ -253,7 +253,8 @@ class _Course:
                 {"type": next(types)} if visitor.resource.types else {} for _ in range(missing)
             ]
             posts = [partial(visitor.post, visitor.required_form() | fields) for fields in type_forms]
-            made_ids = [made.made_id for made in visitor.retry_each(posts) if made.made_id is not None]
+            answers = visitor.retry_each(posts)
+            made_ids = [answer.made_id for answer in answers if answer.made_id is not None]
             extra_ids += made_ids
             total += len(made_ids)
             if len(made_ids) < missing:

@@ -110,7 +110,7 @@ class Lag:
 
 
 @dataclass(frozen=True)
-class Look:
+class AwaitedRead:
     """A record to read until its read shows the state after a write, and whether each right server comes to show it."""
 
     identifier: int
@@ -382,13 +382,13 @@ class Visitor:
             self.lag.note_missed(self.resource.name, write, due=due)
         return result
 
-    def read_until(self, write: str, looks: Sequence[Look]) -> Sequence[Exchange]:
+    def read_until(self, write: str, awaited_reads: Sequence[AwaitedRead]) -> Sequence[Exchange]:
         """Read records side by side, each until it shows the state after a write; as `wait_until` does."""
         self.let_settle()
-        fetches = [partial(self.read, look.identifier, look.expects) for look in looks]
+        fetches = [partial(self.read, awaited.identifier, awaited.expects) for awaited in awaited_reads]
         return [
-            self.wait_until(write, fetch, look.is_done, read, due=look.due)
-            for fetch, look, read in zip(fetches, looks, self.side_by_side(fetches), strict=True)
+            self.wait_until(write, fetch, awaited.is_done, read, due=awaited.due)
+            for fetch, awaited, read in zip(fetches, awaited_reads, self.side_by_side(fetches), strict=True)
         ]
 
     def _measure_lag(

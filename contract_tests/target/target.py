@@ -523,10 +523,10 @@ class Target:
         """
         if self._helpers is None or self.is_rate_limited or self._thread.is_helper or len(steps) == 1:
             return [step() for step in steps]
-        since, is_cleaning = self._thread.cleaning_since, not self._counting
+        cleaning_since, is_cleaning = self._thread.cleaning_since, not self._counting
 
         def carry_out(step: Callable[[], Result]) -> Result:
-            self._thread.is_helper, self._thread.cleaning_since = True, since
+            self._thread.is_helper, self._thread.cleaning_since = True, cleaning_since
             if not is_cleaning:
                 return step()
             self._cleaning.add(threading.get_ident())

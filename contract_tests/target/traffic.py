@@ -9,15 +9,15 @@ class Traffic:
     """Lets requests through: many at once or, after failures that went away without others, one at a time.
 
     Args:
-        most: how many may be under way.
+        limit: how many may be under way.
 
     Attributes:
         one_at_a_time: whether every request waits until no other is under way.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, limit: int) -> None:
         self.one_at_a_time = False
-        self._most = most
+        self._limit = limit
         self._changed = Condition()
         self._under_way = 0
         self._started_count = 0
@@ -49,4 +49,4 @@ class Traffic:
                 self._changed.notify_all()
 
     def _has_room(self, *, is_alone: bool) -> bool:
-        return not self._under_way if is_alone else not self._waiting and self._under_way < self._most
+        return not self._under_way if is_alone else not self._waiting and self._under_way < self._limit

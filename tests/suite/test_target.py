@@ -368,7 +368,7 @@ class SlowTarget(Target):
 
     def __init__(self, jobs: int) -> None:
         super().__init__("http://127.0.0.1:1", {}, Ledger(), Limits(jobs=jobs))
-        self.under_way, self.most, self.cleaning = 0, 0, list[bool]()
+        self.under_way, self.peak, self.cleaning = 0, 0, list[bool]()
 
     def _next_request(self, request: Request) -> Any:
         super()._next_request(request)
@@ -377,7 +377,7 @@ class SlowTarget(Target):
     def request(self, *_: object, **_options: object) -> HTTPResponse:
         with self._lock:
             self.under_way += 1
-            self.most = max(self.most, self.under_way)
+            self.peak = max(self.peak, self.under_way)
             self.cleaning.append(not self._counting)
         time.sleep(0.02)
         with self._lock:
@@ -394,7 +394,7 @@ def test_no_more_requests_are_under_way_than_jobs_allow(jobs: int) -> None:
         answers = list(visits.map(target.side_by_side, [steps, steps, steps]))
     target.close()
     assert [[exchange.request for exchange in exchanges] for exchanges in answers] == [pages] * 3
-    assert target.most == 1 if jobs == 1 else 1 < target.most <= jobs
+    assert target.peak == 1 if jobs == 1 else 1 < target.peak <= jobs
 
 
 def test_steps_side_by_side_end_before_the_error_of_one_is_raised() -> None:
@@ -432,4 +432,4 @@ def test_at_a_limited_rate_steps_come_one_after_the_other() -> None:
 
     target.side_by_side([partial(step, number) for number in range(8)])
     target.close()
-    assert (order, target.most) == ([*range(8)], 1)
+    assert (order, target.peak) == ([*range(8)], 1)
