@@ -464,11 +464,12 @@ class Run:
                 return
             self._script_count += 1
             run_marker = visitor.marker_of(int(self._started) + self._script_count)
+            entries = []
             for step in attempt.exchanges:
                 owner = OTHER if step.request.identity == OTHER else OWN_KEY
                 for marker in marks_of(step):  # a record that was renamed shows the mark of its update
                     visitor.evidence.markers.add(own_marker := f"{run_marker}-{marker.rpartition('-')[2]}")
-                    target.ledger.plan(visitor.resource.name, own_marker, owner)
+                    entries.append(target.ledger.plan(visitor.resource.name, own_marker, owner))
             keys = {"CONTRACT_API_KEY": options.api_key, "CONTRACT_SECOND_API_KEY": options.second_api_key or ""}
             variables = keys | {"MARK": run_marker, "CURL_OPTIONS": curl}
             try:
@@ -477,6 +478,9 @@ class Run:
             finally:
                 with target.cleaning_up(), suppress(BudgetSpentError):
                     remove_all(visitor)
+                for entry in entries:
+                    if entry.missing:  # the script has ended, and removed it
+                        target.ledger.note_removed(entry)
             if status == UNCLEAR:  # nothing is known of it, as of one that was not tried
                 return
             self._script_statuses[result.id] = status

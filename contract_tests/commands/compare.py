@@ -93,6 +93,10 @@ class Regression:
         )
 
     @property
+    def worsened_names(self) -> set[str]:
+        return {line.partition(":")[0] for line in self.worsened}
+
+    @property
     def lines(self) -> list[str]:
         lines = []
         for title, names in (

@@ -76,7 +76,7 @@ def run_command(contract: Contract, options: SimpleNamespace) -> int:
     document = results.as_dict(outcome)
     regression = compare.Regression.of(baseline, document) if baseline else None
     changes = regression.lines if regression else []
-    if not write_reports(contract, outcome, document, options, changes):
+    if not write_reports(contract, outcome, document, options, regression):
         outcome = replace(outcome, word=f"{outcome.word}, and a report is missing", status=outcome.status or BROKEN)
         document = results.as_dict(outcome)
     _show(options, outcome, document, changes)
@@ -244,10 +244,12 @@ def write_reports(
     outcome: Outcome,
     document: dict[str, Any],
     options: SimpleNamespace,
-    changes: Sequence[str] = (),
+    regression: compare.Regression | None = None,
 ) -> bool:
     """Write each report that the command line asks for, if possible; return whether all were written."""
     today = datetime.fromtimestamp(outcome.started_at, UTC).date()
+    changes = regression.lines if regression else []
+    worsened = regression.worsened_names if regression else None
     writers: list[Callable[[], None]] = []
     if options.write_waivers:
         writers.append(lambda: write_waivers(options.write_waivers, outcome.results, today, strict=outcome.strict))
@@ -256,7 +258,7 @@ def write_reports(
 
         writers.append(lambda: html.write_folder(contract, outcome, document, options.report_dir, changes))
     if runs_in_github():
-        writers.append(lambda: ci.report_to_github(document))
+        writers.append(lambda: ci.report_to_github(document, changes, worsened))
     is_complete = True
     for write in writers:
         try:

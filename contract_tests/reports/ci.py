@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,13 @@ from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
 from contract_tests.output import runs_in_github
 from contract_tests.reports.causes import CauseGroup, Result, groups, undecided
-from contract_tests.reports.results import answers_of, name_of, rows_of, source_of, write_whole
+from contract_tests.reports.results import FILE, answers_of, name_of, rows_of, source_of, write_whole
 from contract_tests.repro.script import file_of
 from contract_tests.verdicts import VIOLATED, Verdict
 from link_management_contract import Contract
 
 JUNIT, CTRF, SUMMARY, COMMENT = "junit.xml", "ctrf.json", "summary.md", "comment.md"
+OTHER_REPORTS = (FILE, JUNIT, CTRF, "results.sarif", "report.html", "record.har", "record.har.gz", "profile.yaml")
 SARIF, SARIF_LEVELS = "results.sarif", {Verdict.FAIL: "error", Verdict.WARN: "warning"}
 COMMENT_MARKER, MAX_COMMENT_LENGTH = "<!-- contract-tests -->", 65_000  # by which a comment is found again; characters
 UNPRINTABLE = re.compile(r"[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what XML cannot hold
@@ -54,6 +55,7 @@ def sarif(results: Mapping[str, Any], contract: Contract) -> dict[str, Any]:
         result["rule"]: {
             "id": result["rule"],
             "shortDescription": {"text": result["statement"]},
+            "fullDescription": {"text": result["statement"]},
             "help": {"text": f"{result['statement']} {source_of(result)}; `contract-tests rules {result['rule']}`."},
         }
         for result in violated
@@ -74,7 +76,7 @@ def sarif(results: Mapping[str, Any], contract: Contract) -> dict[str, Any]:
                     }
                 }
             ],
-            "partialFingerprints": {"rule/v1": name_of(result)},
+            "partialFingerprints": {"rule/v1": name_of(result), "primaryLocationLineHash": name_of(result)},
         }
         for result in violated
         for finding in result["findings"][:1]
@@ -180,9 +182,11 @@ def explain(result: Result) -> str:
     return "\n".join([*(f"{name}: {text}" for name, text in rows), *result["reasons"]])
 
 
-def markdown(results: Mapping[str, Any]) -> str:
-    """The overall word, a table of areas, and what failed or could not be decided."""
+def markdown(results: Mapping[str, Any], changes: Iterable[str] = ()) -> str:
+    """The overall word, what has changed since a baseline, areas, and what failed or could not be decided."""
     lines = [f"## {SIGNS.get(results['word'], '⚠️')} {results['headline']}", ""]
+    changed = [f"- {_markdown(change)}" for change in changes]
+    lines += ["Since the baseline:", "", *changed, ""] if changed else []
     if results["not_judged"]:
         lines += [f"Not judged: {_markdown(', '.join(results['not_judged']))}", ""]
     requests = f"{results['requests']} requests in {results['seconds']:.1f} s"
@@ -204,9 +208,7 @@ def markdown(results: Mapping[str, Any]) -> str:
 
 def comment(results: Mapping[str, Any], changes: Iterable[str] = ()) -> str:
     """The summary as a comment on a pull request, no longer than servers take, with what is worse and better first."""
-    headline, _, body = markdown(results).partition("\n")
-    changed = "\n".join(f"- {_markdown(change)}" for change in changes)
-    text = "\n".join([COMMENT_MARKER, headline, *([f"\n{changed}"] if changed else []), body])
+    text = f"{COMMENT_MARKER}\n{markdown(results, changes)}"
     if len(text) <= MAX_COMMENT_LENGTH:
         return text
     end = f"\n\nThe rest is in `{SUMMARY}`.\n"
@@ -250,15 +252,21 @@ def _markdown(text: str) -> str:
     return literal.replace("@", "&#64;")  # which would call people
 
 
-def report_to_github(results: Mapping[str, Any]) -> None:
+def report_to_github(
+    results: Mapping[str, Any], changes: Iterable[str] = (), worsened: Collection[str] | None = None
+) -> None:
     """Print annotations, and add the summary to the job's page.
+
+    Args:
+        changes: what has changed since the baseline, if there is one.
+        worsened: the names of the results that are worse than in the baseline; None without one.
 
     Raises:
         OSError: if the summary cannot be written.
     """
-    for line in annotations_of(results):
+    for line in annotations_of(results, worsened):
         print(line)
-    _add_to_page(markdown(results))
+    _add_to_page(markdown(results, changes))
 
 
 def report_unusable(reason: str, folder: Path | None) -> None:
@@ -270,6 +278,8 @@ def report_unusable(reason: str, folder: Path | None) -> None:
     text = f"# ❌ nothing was judged\n\n{_markdown(reason)}\n"
     if folder:
         folder.mkdir(parents=True, exist_ok=True)
+        for name in OTHER_REPORTS:  # of an earlier run, whose verdict is not that of this one
+            (folder / name).unlink(missing_ok=True)
         write_whole(folder / SUMMARY, text)
         write_whole(folder / COMMENT, f"{COMMENT_MARKER}\n{text}")
     if runs_in_github():
@@ -284,17 +294,21 @@ def _add_to_page(text: str) -> None:
             file.write(text)
 
 
-def annotations_of(results: Mapping[str, Any]) -> Iterator[str]:
-    """An error for each violated rule, and a warning for what is advisory, waived or stale, up to ten of each."""
+def annotations_of(results: Mapping[str, Any], worsened: Collection[str] | None = None) -> Iterator[str]:
+    """An error for each violated rule, and a warning for what is advisory, waived or stale, up to ten of each.
+
+    With a baseline, only what is worse than there is an error.
+    """
     cause_groups = groups(results["results"])
     violated = [result for group in cause_groups for result in group.results]
     violated += [result for group in cause_groups for result in group.follows]
     gating = VIOLATED if results["strict"] else (Verdict.FAIL,)
     errors = [result for result in violated if result["verdict"] in gating and not result["waived"]]
+    errors = [result for result in errors if worsened is None or name_of(result) in worsened]
     yield from _annotations("error", errors)
     yield from _annotations("warning", [result for result in violated if result not in errors])
     yield f"::notice::{_escape_command(results['verdict'])}"
-    if not errors and results["word"].startswith("undecided"):
+    if not errors and worsened is None and results["word"].startswith("undecided"):
         yield "::error::undecided: some rules could not be judged; the summary says why"
     records = [f"left behind: {text}" for text in results["left"]]
     problems = [*results["stale_waivers"], *results.get("exceeded", []), *records]

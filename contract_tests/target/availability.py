@@ -27,6 +27,7 @@ MAX_LIMIT_SECONDS = 8.0  # seconds after which trouble is no limit of so many re
 MAX_START = 10.0  # seconds for a server that is being started
 FASTER, PATIENT_REQUESTS = 0.9, 50  # the same, after so many requests without a limit
 MAX_DOUBT_OF_REFUSAL = 5.0  # seconds
+SAME_TIME = 0.05  # seconds between two readings of a time
 UNKNOWN_ID = 2_000_000_011  # which no server has given out, and each can hold
 EPOCH = 1e9  # seconds; a larger number in a header is a time
 Kind = tuple[str, str]  # a resource and an operation
@@ -178,6 +179,10 @@ class Availability:
     def note_away(self, seconds: float) -> None:
         """Note that the server has been away for so long."""
         self._outages.append((time.time() - seconds, time.time()))
+
+    def withdraw_away(self, since: float) -> None:
+        """Note that it was no outage after all that began then, in seconds since 1970."""
+        self._outages = [outage for outage in self._outages if abs(outage[0] - since) > SAME_TIME]
 
     def was_away(self, exchange: Exchange) -> bool:
         """Whether an answer came during an outage, or from a limit."""

@@ -350,7 +350,7 @@ class Ledger:
     @property
     def missing(self) -> list[Entry]:
         """The creates whose records were not found, though what became of them is unknown."""
-        return [entry for entry in self.entries if entry.missing and entry.identifier is None]
+        return [entry for entry in self.entries if entry.missing and entry.identifier is None and not entry.removed]
 
     def _of(self, resource: str, identifier: int, owner: str) -> list[Entry]:
         """The entries of an id: those not removed, as a create may return an id that existed before; else the latest.

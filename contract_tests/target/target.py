@@ -398,6 +398,7 @@ class Target:
                 exchange = self._resumed(exchange)  # as trouble may have passed just now
                 if state.is_trouble(exchange):
                     state.give_up(request)
+                    state.withdraw_away(time.time() - (time.monotonic() - started))
                 return replace(exchange, judged_as=None) if state.is_trouble(exchange) else exchange
             state.note_trouble(exchange, seconds, interval)
             left_of_doubt = doubt - seconds  # not much longer than that where it never works
