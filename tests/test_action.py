@@ -183,6 +183,27 @@ def test_a_server_that_cannot_be_judged_is_told_where_a_verdict_would_stand(tmp_
         assert "# ❌ nothing was judged\n\ntarget unusable: " in path.read_text("utf-8")
 
 
+def test_the_reports_of_an_earlier_run_do_not_stand_for_one_that_judged_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "reports"
+    folder.mkdir()
+    for name in ("results.json", "junit.xml", "results.sarif", "report.html"):
+        (folder / name).write_text("conforms", "utf-8")
+    assert judge(tmp_path, "http://127.0.0.1:9").returncode == 7
+    assert {path.name for path in folder.iterdir()} == {"summary.md", "comment.md"}
+
+
+def test_a_runner_that_cancels_the_step_reaches_the_run_itself(tmp_path: Path) -> None:
+    python = tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    python.write_text("#!/bin/sh\necho $$\n")
+    python.chmod(0o755)
+    shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", STEPS["judge"]["run"]]  # as GitHub starts it
+    environment = {"HOME_OF_IT": str(tmp_path)}
+    with subprocess.Popen(shell, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        printed, _ = process.communicate()
+    assert int(printed) == process.pid
+
+
 def test_without_a_folder_for_reports_nothing_is_deleted(
     tmp_path: Path, right: MockServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

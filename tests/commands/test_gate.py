@@ -230,6 +230,28 @@ def test_github_is_told_of_each_failure_and_given_a_summary(broken: MockServer, 
     assert "::notice::does not conform; not judged: " in ended.stdout
 
 
+def test_github_is_told_of_what_is_known_as_a_warning(
+    broken: MockServer, judged: Path, reports: tuple[Path, Path], tmp_path: Path
+) -> None:
+    page = tmp_path / "summary.md"
+    here = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(page)}
+    known = command("run", "--base-url", broken.base_url, *QUICK, "--baseline", reports[1], **here)
+    assert (known.returncode, known.stdout.count("::error")) == (0, 0)
+    assert f"::warning title={BROKEN}[domains]::" in known.stdout
+    assert "\n\nSince the baseline:\n\n- " in page.read_text("utf-8")
+    worse = command("run", "--base-url", broken.base_url, *QUICK, "--baseline", judged, **here)
+    assert worse.returncode == 1
+    assert f"::error title={BROKEN}[domains]::" in worse.stdout
+
+
+@pytest.mark.slow
+def test_scripts_that_were_tried_leave_no_ledger(broken: MockServer, tmp_path: Path) -> None:
+    reports, ledger = tmp_path / "reports", tmp_path / "ledger.jsonl"
+    ended = command("run", "--base-url", broken.base_url, *QUICK, "--report-dir", reports, "--ledger", ledger)
+    assert (ended.returncode, "never answered" in ended.stderr, ledger.exists()) == (1, False, False)
+    assert list((reports / "repro").iterdir())
+
+
 TEXT = "x\n::stop-commands::a\n::error::b ##[add-mask]c \x1b[31m"
 
 

@@ -298,3 +298,12 @@ def test_the_ledger_tells_what_was_created_and_removed(no_pauses: None, tmp_path
     }
     assert len(of["created"]) > 3
     assert of["created"] == {each for each in of["removed"] if each[1] is not None}
+
+
+def test_a_ledger_is_not_needed_for_creates_that_have_left_nothing() -> None:
+    ledger = Ledger()
+    entry = ledger.plan("domains", "ct1x-1z")
+    ledger.note_missing(entry)
+    assert ledger.needed
+    ledger.note_removed(entry)
+    assert not ledger.needed

@@ -30,7 +30,7 @@ from situations import (
     outage,
 )
 
-from contract_tests.exchange import OWN_KEY, request_of
+from contract_tests.exchange import OWN_KEY, Expect, request_of
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.target import DOUBT, Limits
 from contract_tests.verdicts import Verdict
@@ -82,6 +82,17 @@ def test_an_operation_that_never_works_costs_the_time_until_it_counts_and_hardly
     [calm], [failing] = judge("calm", 0, "mock"), judge("calm", 0, "mock", defect)
     assert failing.outcome.status == 1
     assert failing.seconds - calm.seconds < 3 * DOUBT  # for each resource, on this clock
+
+
+def test_an_operation_that_never_works_is_no_outage() -> None:
+    [failing] = judge("calm", 0, "mock", "deletes-fail")
+    answers = (*failing.outcome.exchanges, *failing.outcome.tries)
+    failed = [answer for answer in answers if answer.request.operation == "delete" and answer.is_server_error]
+    documented = [answer for answer in failed if answer.expects is Expect.SUCCESS]
+    with mock(0, "deletes-fail") as forward:
+        [gated] = judge_server(forward, max_5xx=0)
+    assert documented
+    assert str(len(documented)) == gated.outcome.exceeded[0].split()[0]
 
 
 def test_a_server_that_reads_nothing_with_a_quote_in_it_is_not_gone() -> None:
