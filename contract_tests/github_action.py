@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from contract_tests.cli import main, parse
-from contract_tests.errors import UNUSABLE, StoppedError, UsageError
+from contract_tests.errors import UNUSABLE, NothingSelectedError, StoppedError, UsageError
 from contract_tests.reports import results
 from contract_tests.reports.ci import COMMENT
 
@@ -68,6 +68,8 @@ def run(inputs: Mapping[str, str]) -> int:
         print(f"::error::contract-tests: {' '.join(str(error).split())}")
         return error.status
     status = main(line)
+    if status in (UsageError.status, NothingSelectedError.status):
+        print("::error::contract-tests: nothing was judged; the last line of the step's log says what to change")
     verdict = json.loads(path.read_text(encoding="utf-8"))["verdict"] if path.exists() else NO_VERDICT.get(status, "")
     if inputs.get("GITHUB_OUTPUT"):
         with Path(inputs["GITHUB_OUTPUT"]).open("a", encoding="utf-8") as outputs:

@@ -192,6 +192,12 @@ def test_the_reports_of_an_earlier_run_do_not_stand_for_one_that_judged_nothing(
     assert {path.name for path in folder.iterdir()} == {"summary.md", "comment.md"}
 
 
+def test_a_job_without_a_key_is_told_on_its_page(tmp_path: Path) -> None:
+    ended = judge(tmp_path, "http://127.0.0.1:9", api_key="")
+    assert (ended.returncode, ended.stdout.count("::error::contract-tests: nothing was judged")) == (4, 1)
+    assert ended.stderr == "contract-tests: no API key; set CONTRACT_API_KEY or give --api-key\n"
+
+
 def test_a_runner_that_cancels_the_step_reaches_the_run_itself(tmp_path: Path) -> None:
     python = tmp_path / "bin" / "python"
     python.parent.mkdir()
