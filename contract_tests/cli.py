@@ -147,7 +147,7 @@ RUN = (
     _option(["--write-waivers"], type=FILE, metavar="FILE", help="write a waivers file for what fails now"),
     _option(["--baseline"], type=FILE, metavar="RESULTS", help="fail only if a verdict is worse than in these results"),
     _option(["--report-dir"], type=_folder, metavar="DIR", help="write reports to this folder"),
-    _flag("--quiet", "print only the verdict"),
+    _flag("--quiet", "print only the verdict, and what has changed since a baseline"),
     _flag("--verbose", "also print the areas, the server's choices and all that was not judged"),
 )
 # options of a run that `mcp` does not take: its tools or the environment give them, or they are for people alone
