@@ -45,6 +45,7 @@ class Bystanders:
         self._resources: dict[CollectionKey, Resource] = {}
         self._listings: dict[CollectionKey, frozenset[int]] = {}
         self._cleared: set[tuple[str, str, CollectionKey]] = set()
+        self._checking: set[tuple[str, str, CollectionKey]] = set()  # by writes to the run's own that are under way
         self._suspected: set[tuple[str, str, CollectionKey]] = set()
         self._deleted: set[tuple[str, int, str]] = set()
         self._read_under: set[str] = set()  # resources under whose ids the others were read
@@ -78,8 +79,10 @@ class Bystanders:
 
     def may_hit_others(self, request: Request) -> bool:
         """Whether others have a record under the id of a write that was not yet seen to leave such records alone."""
-        listings = (self._listings[collection] for collection in self._uncleared_collections(request))
-        return any(request.identifier in ids for ids in listings)
+        return any(self._is_others(collection, request) for collection in self._uncleared_collections(request))
+
+    def _is_others(self, collection: CollectionKey, request: Request) -> bool:
+        return request.identifier in self._listings[collection]
 
     def allows(self, resource: str, identifier: int | None, identity: str = OWN_KEY) -> bool:
         """Whether to write to an id; once a write has hit something, only where others have nothing under it."""
@@ -104,9 +107,15 @@ class Bystanders:
             is_known = self._is_known(collection, request.identifier)
             if not is_known and (not is_first_write or collection[1] != OWN_KEY):
                 continue
+            key, is_others = (request.resource, request.operation, collection), self._is_others(collection, request)
+            if is_known and key in self._checking and not is_others:
+                continue
+            self._checking.add(key)
             read = self._read(collection, request.identifier or 0)
             if is_known and read.record and not self._is_shown(request.resource, read):
                 reads.append(read)
+            else:
+                self._checking.discard(key)
             if collection[1] == OWN_KEY and is_first_write:
                 self._note_read(read, collection)
         return reads
@@ -115,14 +124,19 @@ class Bystanders:
         """Read the run's record with the nearest id, if none was seen yet to be left alone by such a write."""
         collection, identifier = (request.resource, OWN_KEY), request.identifier or 0
         resource, key = self._resources.get(collection), (request.resource, request.operation, collection)
-        if resource is None or request.identity != OWN_KEY or key in self._cleared or not _may_show(request, resource):
+        if resource is None or request.identity != OWN_KEY or not _may_show(request, resource):
+            return []
+        if key in self._cleared or key in self._checking:
             return []
         seen_ids = (entry.identifier for entry in self._ledger.unremoved(*collection) if entry.seen)
         other_ids = [other_id for other_id in seen_ids if other_id is not None and other_id != identifier]
         if not other_ids:
             return []
         nearest_id = min(other_ids, key=lambda other_id: (abs(other_id - identifier), -other_id))
+        self._checking.add(key)
         read = self._read(collection, nearest_id)
+        if not read.record:
+            self._checking.discard(key)
         return [read] if read.record else []
 
     def read_elsewhere(self, resource: str, identifier: int) -> None:
@@ -145,12 +159,13 @@ class Bystanders:
         """Read the same once more, and note what the write did to it."""
         for before in reads:
             collection = (before.request.resource, before.request.identity)
+            key = (write.request.resource, write.request.operation, collection)
             after = self._read(collection, before.request.identifier or 0)
+            self._checking.discard(key)
             is_hit = self._is_hit(write.request, before, after)
             if is_hit is None:
                 continue
             is_own = self._is_own(collection, before.request.identifier)
-            key = (write.request.resource, write.request.operation, collection)
             if is_hit and not is_own and key not in self._suspected and self._others_work(collection, before):
                 self._suspected.add(key)  # they may have removed it just now; a second time, they have not
                 continue
