@@ -42,6 +42,7 @@ def test_it_tells_what_was_sent_and_answered_and_masks_the_key(server: MockServe
 def test_the_key_is_masked_in_an_odd_method_and_in_the_media_type_of_a_part(server: MockServer) -> None:
     connection = HTTPConnection("127.0.0.1", int(server.base_url.rpartition(":")[2]))
     connection.request(HARBOUR, "/api/domains/1", headers={"Authorization": f"Bearer {HARBOUR}"})
+    connection.getresponse().read()
     connection.close()
     ask(server, "POST", "/api/projects", data={"name": "a"}, files={"logo": ("a.png", PNG, f"image/{HARBOUR}")})
     named, made = journal(server)
