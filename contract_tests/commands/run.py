@@ -128,6 +128,11 @@ class ProgressDisplay:
         if is_urgent and not self._console.is_terminal:
             complain(self._line + self._clean_up_left)
 
+    @property
+    def shows_failures(self) -> bool:
+        """Whether anybody sees failures before the run is over."""
+        return bool(self._options.report_dir) or (self._console.is_terminal and not self._options.quiet)
+
     def certain(self, outcome: Outcome) -> None:
         """Show the failures that are new, and keep all of them in `results.json` in case the run does not end well."""
         failed = {result.id for result in outcome.failed}
@@ -218,7 +223,8 @@ def carry_out(
         if display:
             display.ledger, display.interrupted = ledger, interrupted
         try:
-            return run(contract, checked, ledger, progress, interrupted, display.certain if display else None)
+            certain = display.certain if display and display.shows_failures else None
+            return run(contract, checked, ledger, progress, interrupted, certain)
         finally:
             report_left(ledger)
             if ledger.needed and ledger.path:
