@@ -47,14 +47,6 @@ class Broken(IndependentServer):
         return super()._answer(request)
 
 
-class Slow(Broken):
-    """The same, after some time each."""
-
-    def _answer(self, request: Any) -> Response:
-        time.sleep(LATENCY)
-        return super()._answer(request)
-
-
 class NearServer(IndependentServer):
     """A correct one over a network."""
 
@@ -69,6 +61,12 @@ class FarServer(NearServer):
     """The same, farther away."""
 
     latency = 0.2
+
+
+class Slow(NearServer, Broken):
+    """The broken one, after some time each."""
+
+    latency = LATENCY
 
 
 class Lagging(IndependentServer):

@@ -183,11 +183,12 @@ def test_a_server_that_cannot_be_judged_is_told_where_a_verdict_would_stand(tmp_
         assert "# ❌ nothing was judged\n\ntarget unusable: " in path.read_text("utf-8")
 
 
-def test_the_reports_of_an_earlier_run_do_not_stand_for_one_that_judged_nothing(tmp_path: Path) -> None:
-    folder = tmp_path / "reports"
-    folder.mkdir()
-    for name in ("results.json", "junit.xml", "results.sarif", "report.html"):
-        (folder / name).write_text("conforms", "utf-8")
+def test_the_reports_of_an_earlier_run_do_not_stand_for_one_that_judged_nothing(
+    tmp_path: Path, right: MockServer
+) -> None:
+    folder, quick = tmp_path / "reports", "--explore 0 --lag 0 --resources domains --rules envelopes.list-*"
+    assert judge(tmp_path, right.base_url, arguments=quick).returncode == 0
+    assert {"results.json", "junit.xml", "results.sarif", "report.html"} <= {path.name for path in folder.iterdir()}
     assert judge(tmp_path, "http://127.0.0.1:9").returncode == 7
     assert {path.name for path in folder.iterdir()} == {"summary.md", "comment.md"}
 

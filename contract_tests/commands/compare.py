@@ -62,7 +62,7 @@ def read(path: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Regression:
-    """What has changed since an earlier run: names of results, each with both verdicts.
+    """What has changed since an earlier run: by the name of each result, a line with both verdicts.
 
     Attributes:
         worsened: what fails, or can no longer be decided, and was better.
@@ -71,10 +71,10 @@ class Regression:
         removed: what is not judged any more.
     """
 
-    worsened: tuple[str, ...]
-    improved: tuple[str, ...]
-    new: tuple[str, ...]
-    removed: tuple[str, ...]
+    worsened: Mapping[str, str]
+    improved: Mapping[str, str]
+    new: Mapping[str, str]
+    removed: Mapping[str, str]
 
     @classmethod
     def of(cls, before: Mapping[str, Any], now: Mapping[str, Any]) -> Self:
@@ -86,26 +86,22 @@ class Regression:
         lines = {name: f"{name}: {one}, now {other}" for name, (one, other) in pairs.items()}
         rank = STRONGEST_FIRST.index
         return cls(
-            tuple(lines[name] for name, (one, other) in pairs.items() if other in GATING and rank(other) < rank(one)),
-            tuple(lines[name] for name, (one, other) in pairs.items() if one in GATING and rank(other) > rank(one)),
-            tuple(f"{name}: {verdict}" for name, verdict in new.items() if name not in old),
-            tuple(f"{name}: was {verdict}" for name, verdict in old.items() if name not in new),
+            {name: lines[name] for name, (one, other) in pairs.items() if other in GATING and rank(other) < rank(one)},
+            {name: lines[name] for name, (one, other) in pairs.items() if one in GATING and rank(other) > rank(one)},
+            {name: f"{name}: {verdict}" for name, verdict in new.items() if name not in old},
+            {name: f"{name}: was {verdict}" for name, verdict in old.items() if name not in new},
         )
-
-    @property
-    def worsened_names(self) -> set[str]:
-        return {line.partition(":")[0] for line in self.worsened}
 
     @property
     def lines(self) -> list[str]:
         lines = []
-        for title, names in (
+        for title, changes in (
             ("worse", self.worsened),
             ("better", self.improved),
             ("new", self.new),
             ("gone", self.removed),
         ):
-            lines += [f"{len(names)} {title}", *(f"  {name}" for name in names)] if names else []
+            lines += [f"{len(changes)} {title}", *(f"  {line}" for line in changes.values())] if changes else []
         return lines or ["nothing is worse or better"]
 
 

@@ -174,8 +174,8 @@ class Session:
         ]
         return answer(
             verdicts=[run["verdict"] for run in (before, now)],
-            worse=change.worsened,
-            better=change.improved,
+            worse=tuple(change.worsened.values()),
+            better=tuple(change.improved.values()),
             new_warnings=sorted(warned[1] - warned[0]),
             gone_warnings=sorted(warned[0] - warned[1]),
             judged_now_alone=len(change.new),

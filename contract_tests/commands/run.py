@@ -71,6 +71,10 @@ def run_command(contract: Contract, options: SimpleNamespace) -> int:
         outcome = carry_out(contract, options, interrupts, ProgressDisplay(options))
     except UnusableTargetError as error:
         with suppress(OSError):
+            if options.report_dir:
+                from contract_tests.reports import html  # noqa: PLC0415 - as in write_reports
+
+                html.remove_reports(contract, options.report_dir)  # whose verdict is not that of this run
             ci.report_unusable(str(error), options.report_dir)
         raise
     document = results.as_dict(outcome)
@@ -255,7 +259,7 @@ def write_reports(
     """Write each report that the command line asks for, if possible; return whether all were written."""
     today = datetime.fromtimestamp(outcome.started_at, UTC).date()
     changes = regression.lines if regression else []
-    worsened = regression.worsened_names if regression else None
+    worsened = regression.worsened if regression else None
     writers: list[Callable[[], None]] = []
     if options.write_waivers:
         writers.append(lambda: write_waivers(options.write_waivers, outcome.results, today, strict=outcome.strict))

@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,12 @@ from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
 from contract_tests.output import runs_in_github
 from contract_tests.reports.causes import CauseGroup, Result, groups, undecided
-from contract_tests.reports.results import FILE, answers_of, name_of, rows_of, source_of, write_whole
+from contract_tests.reports.results import answers_of, name_of, rows_of, source_of, write_whole
 from contract_tests.repro.script import file_of
 from contract_tests.verdicts import VIOLATED, Verdict
 from link_management_contract import Contract
 
 JUNIT, CTRF, SUMMARY, COMMENT = "junit.xml", "ctrf.json", "summary.md", "comment.md"
-OTHER_REPORTS = (FILE, JUNIT, CTRF, "results.sarif", "report.html", "record.har", "record.har.gz", "profile.yaml")
 SARIF, SARIF_LEVELS = "results.sarif", {Verdict.FAIL: "error", Verdict.WARN: "warning"}
 COMMENT_MARKER, MAX_COMMENT_LENGTH = "<!-- contract-tests -->", 65_000  # by which a comment is found again; characters
 UNPRINTABLE = re.compile(r"[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what XML cannot hold
@@ -253,13 +252,13 @@ def _markdown(text: str) -> str:
 
 
 def report_to_github(
-    results: Mapping[str, Any], changes: Iterable[str] = (), worsened: Collection[str] | None = None
+    results: Mapping[str, Any], changes: Iterable[str] = (), worsened: Mapping[str, str] | None = None
 ) -> None:
     """Print annotations, and add the summary to the job's page.
 
     Args:
         changes: what has changed since the baseline, if there is one.
-        worsened: the names of the results that are worse than in the baseline; None without one.
+        worsened: by name, the results that are worse than in the baseline; None without one.
 
     Raises:
         OSError: if the summary cannot be written.
@@ -278,8 +277,6 @@ def report_unusable(reason: str, folder: Path | None) -> None:
     text = f"# ❌ nothing was judged\n\n{_markdown(reason)}\n"
     if folder:
         folder.mkdir(parents=True, exist_ok=True)
-        for name in OTHER_REPORTS:  # of an earlier run, whose verdict is not that of this one
-            (folder / name).unlink(missing_ok=True)
         write_whole(folder / SUMMARY, text)
         write_whole(folder / COMMENT, f"{COMMENT_MARKER}\n{text}")
     if runs_in_github():
@@ -294,7 +291,7 @@ def _add_to_page(text: str) -> None:
             file.write(text)
 
 
-def annotations_of(results: Mapping[str, Any], worsened: Collection[str] | None = None) -> Iterator[str]:
+def annotations_of(results: Mapping[str, Any], worsened: Mapping[str, str] | None = None) -> Iterator[str]:
     """An error for each violated rule, and a warning for what is advisory, waived or stale, up to ten of each.
 
     With a baseline, only what is worse than there is an error.
@@ -308,7 +305,7 @@ def annotations_of(results: Mapping[str, Any], worsened: Collection[str] | None 
     yield from _annotations("error", errors)
     yield from _annotations("warning", [result for result in violated if result not in errors])
     yield f"::notice::{_escape_command(results['verdict'])}"
-    if not errors and worsened is None and results["word"].startswith("undecided"):
+    if not errors and worsened != {} and results["word"].startswith("undecided"):
         yield "::error::undecided: some rules could not be judged; the summary says why"
     records = [f"left behind: {text}" for text in results["left"]]
     problems = [*results["stale_waivers"], *results.get("exceeded", []), *records]

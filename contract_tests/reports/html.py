@@ -25,6 +25,7 @@ from link_management_contract import Contract
 from link_management_contract.texts import statements
 
 FILE, PROFILE = "report.html", "profile.yaml"
+REPORTS = (results.FILE, ci.JUNIT, ci.CTRF, har.FILE, f"{har.FILE}.gz", ci.SUMMARY, ci.SARIF, ci.COMMENT, PROFILE, FILE)
 LONGEST = 4000  # characters of a body
 EARLIER = 6  # requests that led up to a finding
 MAX_FINDINGS = 2  # findings of one rule and resource that are shown with their exchange
@@ -54,8 +55,7 @@ def write_folder(
     folder.mkdir(parents=True, exist_ok=True)
     printable_document = printable_values(document)
     scripts = repro.scripts(contract, outcome)
-    for rule in contract.rules:
-        (folder / repro.file_of(rule)).unlink(missing_ok=True)  # of an earlier run
+    _remove_scripts(contract, folder)
     for name, script in scripts.items():
         path = folder / name
         path.parent.mkdir(exist_ok=True)
@@ -76,6 +76,22 @@ def write_folder(
         (FILE, _page(outcome, printable_document, scripts)),
     ):
         results.write_whole(folder / name, text)
+
+
+def remove_reports(contract: Contract, folder: Path) -> None:
+    """Remove the reports of an earlier run.
+
+    Raises:
+        OSError: if one cannot be removed.
+    """
+    for name in REPORTS:
+        (folder / name).unlink(missing_ok=True)
+    _remove_scripts(contract, folder)
+
+
+def _remove_scripts(contract: Contract, folder: Path) -> None:
+    for rule in contract.rules:
+        (folder / repro.file_of(rule)).unlink(missing_ok=True)
 
 
 def _page(outcome: Outcome, document: dict[str, Any], scripts: dict[str, str]) -> str:

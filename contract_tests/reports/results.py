@@ -107,9 +107,9 @@ def _result(outcome: Outcome, result: Result) -> dict[str, Any]:
 
 def _finding(outcome: Outcome, result: Result, finding: Violation) -> dict[str, Any]:
     request = finding.exchange.request
-    is_first = finding == result.findings[0]
-    retries = outcome.shown_again.get(result.id) if is_first else None
-    fewest_writes = _fewest_writes(outcome, result) if is_first else ""
+    is_first_finding = finding == result.findings[0]
+    retries = outcome.shown_again.get(result.id) if is_first_finding else None
+    fewest_writes = _fewest_writes(outcome, result) if is_first_finding else ""
     shows_alone = result.rule.decided_by == "exchange" or finding.at.startswith(("/meta", "/links"))
     is_shown_again = finding.is_repeatable and shows_alone and _stands_alone(request, outcome.exchanges)
     repeat = curl(outcome.base_url, request) if is_shown_again else ""

@@ -115,7 +115,6 @@ class AwaitedRead:
 
     identifier: int
     is_done: Callable[[Exchange], bool]
-    expects: Expect = Expect.SUCCESS
     due: bool = False
 
 
@@ -385,7 +384,7 @@ class Visitor:
     def read_until(self, write: str, awaited_reads: Sequence[AwaitedRead]) -> Sequence[Exchange]:
         """Read records side by side, each until it shows the state after a write; as `wait_until` does."""
         self.let_settle()
-        fetches = [partial(self.read, awaited.identifier, awaited.expects) for awaited in awaited_reads]
+        fetches = [partial(self.read, awaited.identifier) for awaited in awaited_reads]
         return [
             self.wait_until(write, fetch, awaited.is_done, read, due=awaited.due)
             for fetch, awaited, read in zip(fetches, awaited_reads, self.side_by_side(fetches), strict=True)

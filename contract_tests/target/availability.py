@@ -180,9 +180,9 @@ class Availability:
         """Note that the server has been away for so long."""
         self._outages.append((time.time() - seconds, time.time()))
 
-    def withdraw_away(self, since: float) -> None:
+    def withdraw_away(self, started_at: float) -> None:
         """Note that it was no outage after all that began then, in seconds since 1970."""
-        self._outages = [outage for outage in self._outages if abs(outage[0] - since) > SAME_TIME]
+        self._outages = [outage for outage in self._outages if abs(outage[0] - started_at) > SAME_TIME]
 
     def was_away(self, exchange: Exchange) -> bool:
         """Whether an answer came during an outage, or from a limit."""

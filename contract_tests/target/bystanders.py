@@ -79,9 +79,9 @@ class Bystanders:
 
     def may_hit_others(self, request: Request) -> bool:
         """Whether others have a record under the id of a write that was not yet seen to leave such records alone."""
-        return any(self._is_others(collection, request) for collection in self._uncleared_collections(request))
+        return any(self._is_foreign(collection, request) for collection in self._uncleared_collections(request))
 
-    def _is_others(self, collection: CollectionKey, request: Request) -> bool:
+    def _is_foreign(self, collection: CollectionKey, request: Request) -> bool:
         return request.identifier in self._listings[collection]
 
     def allows(self, resource: str, identifier: int | None, identity: str = OWN_KEY) -> bool:
@@ -107,8 +107,8 @@ class Bystanders:
             is_known = self._is_known(collection, request.identifier)
             if not is_known and (not is_first_write or collection[1] != OWN_KEY):
                 continue
-            key, is_others = (request.resource, request.operation, collection), self._is_others(collection, request)
-            if is_known and key in self._checking and not is_others:
+            key, is_foreign = (request.resource, request.operation, collection), self._is_foreign(collection, request)
+            if is_known and key in self._checking and not is_foreign:
                 continue
             self._checking.add(key)
             read = self._read(collection, request.identifier or 0)

@@ -22,6 +22,7 @@ from clock import SimulatedClock
 from faulty import reply
 from urllib3 import HTTPResponse
 
+from contract_tests import cli
 from contract_tests.exchange import OTHER, Expect, Request
 from contract_tests.target import target
 from contract_tests.target.connection import Connection
@@ -383,6 +384,10 @@ class SlowTarget(Target):
         with self._lock:
             self.under_way -= 1
         return reply(*PAGE)
+
+
+def test_help_says_how_many_requests_are_under_way() -> None:
+    assert f"[default: {target.JOBS}]" in next(str(option.help) for option in cli.RUN if "--jobs" in option.opts)
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 6])
