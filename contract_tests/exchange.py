@@ -99,7 +99,8 @@ class Exchange:
     """A request with its last answer.
 
     Attributes:
-        number: its position in the run, counted from 1; 0 if it was not sent.
+        number: its position in the run, counted from 1; 0 if it was not to be sent.
+        was_sent: whether it may have reached the server, at this try or an earlier one.
         status: the HTTP status, or None if no answer came.
         error: why no answer came.
         attempts: the statuses of earlier tries that failed, None for those without an answer.
@@ -128,6 +129,7 @@ class Exchange:
     judged_as: Expect | None = None
     is_usual: bool = False
     trace: str = ""
+    was_sent: bool = True
 
     @property
     def expects(self) -> Expect:

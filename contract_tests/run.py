@@ -249,8 +249,8 @@ class Visits:
 
     @property
     def notes(self) -> list[str]:
-        notes = dict.fromkeys(note for evidence in self.evidences for note in evidence.notes)
-        return [f"the rest of {self.resource.name} ({note})" for note in notes]
+        """Why not all of the resource could be visited."""
+        return list(dict.fromkeys(note for evidence in self.evidences for note in evidence.notes))
 
 
 def run(  # noqa: PLR0913, PLR0917 - what a run tells, and how it ends
@@ -655,7 +655,11 @@ class Run:
         left_out = [f"{not_run or 'some'} checks ({reason})"] if not_run or not is_complete else []
         options_off = ["rarer input (--explore 0)"] if not self._options.explore else []
         options_off += ["overlapping requests (--overlap 0)"] if not self._options.overlap else []
-        notes = [note for visits in self.visits for note in visits.notes]
+        reasons = dict.fromkeys(reason for visits in self.visits for reason in visits.notes)
+        cut_short = {
+            reason: [visits.resource.name for visits in self.visits if reason in visits.notes] for reason in reasons
+        }
+        notes = [f"the rest of {' and '.join(names)} ({reason})" for reason, names in cut_short.items()]
         runs = sorted({run for visits in self.visits for evidence in visits.evidences for run in evidence.other_runs})
         notes += [f"what another run ({run}) disturbs, which is at work in this account" for run in runs]
         return [*unjudged(results), *notes, *options_off, *left_out]
@@ -726,11 +730,11 @@ def selected(contract: Contract, options: Options) -> list[tuple[Rule, Resource]
     Raises:
         NothingSelectedError: if there are none.
     """
-    patterns = (*options.rules, *options.fail_on)
-    unused = [pattern for pattern in patterns if not any(fnmatchcase(rule, pattern) for rule in contract.rules)]
-    if unused:
-        areas = ", ".join(dict.fromkeys(f"{rule.partition('.')[0]}.*" for rule in contract.rules))
-        raise NothingSelectedError(f'no rule of the contract matches "{unused[0]}"; choose from {areas}')
+    for patterns, error in ((options.rules, NothingSelectedError), (options.fail_on, UsageError)):
+        unused = [pattern for pattern in patterns if not any(fnmatchcase(rule, pattern) for rule in contract.rules)]
+        if unused:
+            areas = ", ".join(dict.fromkeys(f"{rule.partition('.')[0]}.*" for rule in contract.rules))
+            raise error(f'no rule of the contract matches "{unused[0]}"; choose from {areas}')
     if any(pattern.startswith("concurrency") for pattern in options.rules) and not options.overlap:
         raise NothingSelectedError("rules of overlapping requests are judged with --overlap N; give that too")
     selection = [

@@ -112,3 +112,13 @@ def test_the_lines_for_gitlab_install_what_is_pinned_before_they_run_it(tmp_path
     assert "contract/requirements/suite.txt" in calls[2]
     assert (ROOT / "requirements" / "suite.txt").exists()
     assert not (tmp_path / "reports" / "comment.md").exists()
+
+
+def test_the_ledgers_of_cancelled_jobs_are_downloaded_as_far_as_there_are_any(tmp_path: Path) -> None:
+    [script] = [text for text in scripts() if "gh run download" in text]
+    answers = 'case "$*" in "run list"*) printf "7\\n8\\n";; *" 7 "*) exit 1;; esac\n'
+    stand_in(tmp_path, "gh", f"{LOGS}{answers}")
+    assert ended(tmp_path, script, GITHUB_WORKFLOW="a job").returncode == 0
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert [call.split("contract-reports ")[-1] for call in calls[1:]] == ["--dir earlier/7", "--dir earlier/8"]
+    assert (tmp_path / "earlier").is_dir()

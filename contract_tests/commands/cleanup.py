@@ -38,21 +38,27 @@ def cleanup_command(contract: Contract, options: SimpleNamespace) -> int:
     return BROKEN if ledger.left else 0
 
 
-def adopt(contract: Contract, folder: Path, options: SimpleNamespace) -> None:
+def adopt(contract: Contract, folder: Path, options: SimpleNamespace) -> list[str]:
     """Remove what earlier runs left of the same account at the same base URL, as far as their ledgers in a folder say.
+
+    Returns:
+        What could not be removed, for people.
 
     Raises:
         UnusableTargetError: if nothing can be read there.
     """
     api_key, _ = keys_of(options)
-    for path in sorted(folder.glob("*.jsonl")):
+    left: list[str] = []
+    for path in sorted(folder.rglob("*.jsonl")):
         try:
             with Ledger.resume(path) as ledger:
                 is_same_account = bool(ledger.account) and is_key_of(ledger.account, api_key)
                 if is_same_account and ledger.base_url.rstrip("/") == options.base_url:
                     complain(f"{path}: {_removed(contract, ledger, options)}")
+                    left += [f"an earlier run left {entry} ({path})" for entry in ledger.left]
         except (UsageError, OSError) as error:
             complain(f"not adopted: {error}")
+    return left
 
 
 def _removed(contract: Contract, ledger: Ledger, options: SimpleNamespace) -> str:

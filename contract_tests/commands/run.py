@@ -211,8 +211,7 @@ def carry_out(
     """
     checked = _options(contract, options)
     _keep_examples_elsewhere()
-    if options.adopt:
-        adopt(contract, options.adopt, options)
+    left_before = adopt(contract, options.adopt, options) if options.adopt else []
     if checked.connection.insecure:
         complain("INSECURE: any certificate is trusted, so nobody knows whose answers these are")
     account, token = digest_of(checked.api_key), f"x{secrets.token_hex(2)}"
@@ -228,7 +227,8 @@ def carry_out(
             display.ledger, display.interrupted = ledger, interrupted
         try:
             certain = display.certain if display and display.shows_failures else None
-            return run(contract, checked, ledger, progress, interrupted, certain)
+            outcome = run(contract, checked, ledger, progress, interrupted, certain)
+            return replace(outcome, notes=(*left_before, *outcome.notes))
         finally:
             report_left(ledger)
             if ledger.needed and ledger.path:

@@ -304,7 +304,7 @@ class Visitor:
             self.note_own(entry, exchange.made_id)
         elif exchange.made_id is not None:
             self.target.ledger.note_id(entry, exchange.made_id)
-        elif not exchange.number:
+        elif not exchange.was_sent:
             self.target.ledger.note_removed(entry)
         elif exchange.status is not None and exchange.status not in GATEWAY_STATUSES:
             unauthorized = exchange.succeeded and request.identity not in (OWN_KEY, OTHER)

@@ -174,7 +174,8 @@ class Availability:
     def note_gone(self, exchange: Exchange) -> None:
         """Note that the server is not asked any more, and since when it has answered nothing."""
         started = time.strftime("%H:%M:%S", time.localtime(time.time() - self.seconds_without_success()))
-        self.gone_reason = f"no answer since {started}, after request {self._last_number}: {exchange.status_text}"
+        reason = exchange.error or exchange.status_text
+        self.gone_reason = f"no answer since {started}, after request {self._last_number}: {reason}"
 
     def note_away(self, seconds: float) -> None:
         """Note that the server has been away for so long."""

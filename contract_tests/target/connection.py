@@ -32,6 +32,7 @@ class SendState(threading.local):
     Attributes:
         is_burst: whether the thread sends requests that overlap, for which the run has found room already.
         is_helper: whether it carries out steps that another thread has handed out.
+        has_sent: whether it has reached the server since the latest step began, so that the server may have acted.
     """
 
     number = 0
@@ -42,6 +43,7 @@ class SendState(threading.local):
     pool: urllib3.PoolManager | None = None
     is_burst = False
     is_helper = False
+    has_sent = False
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ from link_management_contract import Resource
 JOBS = 6  # requests under way at a time, unless the user says otherwise
 PAUSE = 0.2
 MAX_REDIRECTS = 5
+NO_CONNECTION = (urllib3.exceptions.ConnectTimeoutError, urllib3.exceptions.ProxyError)
 MIN_TIME = 0.5  # seconds for an answer, however little is left of the time for the run
 SLICE = 0.5  # seconds of a wait, between looks whether the run must end
 BUDGET_SPENT, TIME_UP = "the budget of requests was spent", "the time for the run was up"
@@ -69,7 +70,7 @@ class BudgetSpentError(Exception):
     """The run may send no more requests; the message says why.
 
     Attributes:
-        was_sent: whether the request had been sent by then, and what became of it is unknown.
+        was_sent: whether the request had reached the server by then, perhaps, and what became of it is unknown.
     """
 
     was_sent = False
@@ -270,14 +271,15 @@ class Target:
     def _send(self, request: Request, witness: Witness | None) -> Exchange:
         if self._counting and self._timeouts.gives_up(request):
             error = f"not sent: no other {request.operation} of {request.resource} was answered"
-            return Exchange(request, 0, None, error=error, timed_out=True)
+            return Exchange(request, 0, None, error=error, timed_out=True, was_sent=False)
+        self._thread.has_sent = False
         started = time.monotonic()
         exchange = self._try(request)
         if self.availability.is_trouble(exchange):
             try:
                 exchange = self._outlast(exchange, witness, time.monotonic() if exchange.timed_out else started)
             except BudgetSpentError as error:
-                error.was_sent = True
+                error.was_sent = self._thread.has_sent
                 raise
         self._learn_from(exchange)
         self.exchanges.append(exchange)
@@ -501,7 +503,7 @@ class Target:
             self.stop_reason = self.stop_reason or state.gone_reason
             raise BudgetSpentError(state.gone_reason)
         if seconds >= REPORTED_WAIT:
-            self.waiting(seconds, RATE_LIMITED if is_limit else f"the server is away ({exchange.status_text})")
+            self.waiting(seconds, RATE_LIMITED if is_limit else f"the server is in trouble ({exchange.status_text})")
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             if self._counting and self.interrupted():
@@ -560,7 +562,7 @@ class Target:
         moment = threading.Barrier(len(requests))
 
         def send_once(request: Request, seconds: float, pause: float) -> Exchange:
-            self._thread.is_burst = True
+            self._thread.is_burst, self._thread.has_sent = True, False
             with suppress(threading.BrokenBarrierError):
                 moment.wait(self.limits.timeout)
             time.sleep(seconds)
@@ -653,7 +655,7 @@ class Target:
         redirects: list[tuple[int, str]] = []
         status, error, timed_out = None, "", False
         answer: urllib3.BaseHTTPResponse | None = None
-        content, trace = b"", ""
+        content, trace, was_sent = b"", "", True
         try:
             while answer is None or (answer.status in REDIRECTS and len(redirects) < MAX_REDIRECTS):
                 if answer is not None:
@@ -682,7 +684,8 @@ class Target:
             timed_out = isinstance(failure, urllib3.exceptions.TimeoutError)
             timed_out = timed_out and not isinstance(failure, urllib3.exceptions.NewConnectionError)
             error = f"no whole answer came within {self._thread.timeout:.2g} s" if timed_out else _words_of(failure)
-            answer, content = None, b""
+            answer, content, was_sent = None, b"", bool(redirects) or not isinstance(failure, NO_CONNECTION)
+        self._thread.has_sent |= was_sent
         seconds = time.monotonic() - self._thread.started_at
         timed_out |= status is None and seconds > self.limits.timeout / 3  # also if the server itself has ended it then
         exchange = Exchange(
@@ -698,6 +701,7 @@ class Target:
             seconds=seconds,
             timed_out=timed_out,
             trace=trace,
+            was_sent=self._thread.has_sent,
         )
         self.all_exchanges.append(exchange)
         return exchange
@@ -788,6 +792,11 @@ class Target:
 def _words_of(failure: urllib3.exceptions.HTTPError) -> str:
     """Why no whole answer came, in words."""
     text = str(failure)
+    if isinstance(failure, urllib3.exceptions.ProxyError) and isinstance(failure.original_error, NO_CONNECTION):
+        return f"{_words_of(failure.original_error)}, to the proxy"
+    if isinstance(failure, NO_CONNECTION):
+        reason = failure.__cause__.strerror if isinstance(failure.__cause__, OSError) else None
+        return f"no connection ({reason or text.partition(': ')[2] or text})"
     if "RemoteDisconnected" in text or "ConnectionResetError" in text:
         return "the connection was closed before an answer came"
     if "BadStatusLine" in text or "UnknownProtocol" in text:  # which quote what came, a key perhaps

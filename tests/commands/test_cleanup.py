@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import re
 import signal
 import subprocess
@@ -18,7 +19,7 @@ from werkzeug.test import Client
 from wire import ALPINE, HARBOUR
 
 from contract_tests.target.ledger import Ledger, digest_of
-from mock_server import Settings, create_app
+from mock_server import MockServer, Settings, create_app
 
 RESOURCES = ("splash-pages", "domains", "notification-handlers")
 POINTS = range(12, 325, 15)  # requests of a survey of some 330, in all its chapters
@@ -196,7 +197,7 @@ def test_a_run_first_removes_what_an_earlier_one_left_and_touches_no_other_ledge
     deadly: tuple[Deadly, str], tmp_path: Path
 ) -> None:
     app, base_url = deadly
-    before, ledger = app.records(), tmp_path / "killed.jsonl"
+    before, ledger = app.records(), tmp_path / "job 7" / "killed.jsonl"
     killed(app, base_url, ledger)
     (elsewhere := tmp_path / "elsewhere.jsonl").write_text(ledger.read_text("utf-8").replace(base_url, f"{base_url}/b"))
     (tmp_path / "broken.jsonl").write_text("oops\n")
@@ -221,6 +222,20 @@ def test_a_run_first_removes_what_an_earlier_one_left_and_touches_no_other_ledge
     assert re.search(r"killed.jsonl: \d+ requests to .*; [1-9]\d* records removed, 0 left", ended.stderr)
     assert f"not adopted: {tmp_path / 'broken.jsonl'} is no ledger of a run" in ended.stderr
     assert (app.records() == before, elsewhere.exists()) == (True, True)
+
+
+def test_what_cannot_be_adopted_stands_in_the_notes(tmp_path: Path) -> None:
+    marker = "ct12x1234-1z.example.com"
+    with MockServer(fixture="empty", records=3) as server:
+        with Ledger(tmp_path / "earlier.jsonl", server.base_url, digest_of(HARBOUR)) as ledger:
+            ledger.note_id(ledger.plan("domains", marker), 1)  # where somebody else's record is
+        options = ("--explore", "0", "--resources", "domains", "--rules", "envelopes.*", "--adopt", tmp_path)
+        ended = command("run", "--base-url", server.base_url, *options, "--report-dir", tmp_path / "reports")
+    notes = json.loads((tmp_path / "reports" / "results.json").read_text("utf-8"))["notes"]
+    [left] = [note for note in notes if "an earlier run left" in note]
+    assert left.startswith("an earlier run left domains 1, or something elsewhere: ")
+    assert left.endswith(f"({tmp_path / 'earlier.jsonl'})")
+    assert ended.returncode == 0
 
 
 def test_adopting_takes_a_folder_and_writes() -> None:

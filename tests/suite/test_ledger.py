@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from functools import partial
 from pathlib import Path
+from socketserver import BaseRequestHandler, ThreadingTCPServer
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -14,14 +16,14 @@ from werkzeug.test import Client
 from werkzeug.wrappers import Response
 
 from contract_tests.errors import UsageError
-from contract_tests.exchange import OTHER, OWN_KEY, Request
+from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Request
 from contract_tests.observation import NEEDS_CREATES, NEEDS_DELETES, NEEDS_UPDATES, Chapter
 from contract_tests.survey.cleanup import clean_up
 from contract_tests.survey.probes import probes
 from contract_tests.survey.visit import visit
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.ledger import Ledger
-from contract_tests.target.target import WriteRefusedError
+from contract_tests.target.target import BudgetSpentError, Target, WriteRefusedError
 from mock_server import Settings, create_app
 from mock_server.defects.building_blocks import Call, Serve
 
@@ -283,6 +285,27 @@ def test_of_a_damaged_ledger_every_good_line_is_used(tmp_path: Path, damage: byt
         assert [text.partition(" (")[0] for text in resumed.unread] == ["line 3"]
         resumed.note_removed(resumed.left[0])
     assert path.read_bytes().startswith(b"".join([*lines[:2], damage, *lines[2:]]))  # what is damaged stays
+
+
+@pytest.mark.parametrize("is_listening", [False, True], ids=["no connection", "closed"])
+def test_a_create_that_never_left_this_machine_leaves_nothing(
+    simulated_clock: SimulatedClock, *, is_listening: bool
+) -> None:
+    with ThreadingTCPServer(("127.0.0.1", 0), BaseRequestHandler) as closing:  # it closes each connection at once
+        base_url = f"http://127.0.0.1:{closing.server_address[1]}"
+        if is_listening:
+            Thread(target=closing.serve_forever, daemon=True).start()
+        else:
+            closing.server_close()
+        visitor = Visitor(Target(base_url, {}, Ledger()), CONTRACT.resources["domains"])
+        visitor.post({"host": "ct1x-1z.example.com"})
+        visitor.target.availability.note(Exchange(visitor.list_of({}), 1, 200))
+        with pytest.raises(BudgetSpentError, match=r"no answer since .*: (no connection \(|the connection was closed)"):
+            visitor.post({"host": "ct1x-2z.example.com"})
+        if is_listening:
+            closing.shutdown()
+    assert len(visitor.target.ledger.left) == (2 if is_listening else 0)
+    assert sum(simulated_clock.slept) > 100
 
 
 def test_the_ledger_tells_what_was_created_and_removed(no_pauses: None, tmp_path: Path) -> None:
