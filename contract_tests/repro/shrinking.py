@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from threading import Event
 from typing import Any
 
 from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Expect, FormValue, Request
@@ -29,7 +30,7 @@ class Shrinking:
         public_base_url: as for a run.
 
     Attributes:
-        shown_again: by the id of a rule, how often its finding showed again, where it does not always.
+        shown_again: by the id of a rule, how often or when its finding showed again, where it does not always.
     """
 
     def __init__(self, visitor: Visitor, public_base_url: str | None = None) -> None:
@@ -59,7 +60,11 @@ class Shrinking:
                     for shortest in self._smaller(rule, finding, steps, min(end, target.request_count + request_share)):
                         shortest_by_rule[rule.id] = shortest
                 last = shortest_by_rule.get(rule.id)
-                if self._is_stopped or (last and self._is_shown_again(rule, finding, last.exchanges)):
+                if self._is_stopped:
+                    continue
+                if last and self._is_shown_again(rule, finding, last.exchanges):
+                    if self._rests_on_own_look(last, end):
+                        self.shown_again[rule.id] = "only after the account itself has read it"
                     continue
                 shortest_by_rule.pop(rule.id, None)  # what somebody else did at that time may have looked like it
                 self._count_shown(rule, finding, steps, end)
@@ -75,14 +80,53 @@ class Shrinking:
         """Whether steps show a finding, and once more, as two servers may take turns."""
         return all(self._try(rule, finding, steps, steps) for _ in range(2))
 
+    def _rests_on_own_look(self, shortest: ShortestSteps, end: int) -> bool:
+        """Whether another client's read or list is answered otherwise unless the account itself has looked before."""
+        exchanges, subject = shortest.exchanges, shortest.finding.exchange
+        earlier = [step for step in exchanges if step.number < subject.number]
+        without = [step for step in earlier if step.request.method != "GET" or step.request.identity != OWN_KEY]
+        is_own = subject.request.identity == OWN_KEY or subject.request.method != "GET"
+        if is_own or without == earlier or self._visitor.target.request_count + 2 * len(exchanges) > end:
+            return False
+        answers = [self._answers([*without, subject], exchanges) for _ in range(2)]
+        return all(answer and answer[-1].status != subject.status for answer in answers)
+
     def _count_shown(self, rule: Rule, finding: Violation, steps: Sequence[Exchange], end: int) -> None:
         """Send all requests that led to a finding again, and note how often they show it."""
-        shown_count = try_count = 0
-        while try_count < MAX_TRIES and not self._is_stopped and self._visitor.target.request_count + len(steps) <= end:
-            try_count += 1
-            shown_count += self._try(rule, finding, steps, steps) is not None
+        target = self._visitor.target
+
+        def counts(attempt: Callable[[], object]) -> tuple[int, int]:
+            shown_count = try_count = 0
+            while try_count < MAX_TRIES and not self._is_stopped and target.request_count + len(steps) <= end:
+                try_count += 1
+                shown_count += bool(attempt())
+            return shown_count, try_count
+
+        shown_count, try_count = counts(lambda: self._try(rule, finding, steps, steps))
         if try_count > 1 and shown_count < try_count:
             self.shown_again[rule.id] = f"in {shown_count or 'none'} of {try_count} tries with the same requests"
+        if try_count == MAX_TRIES and not shown_count and any(finding.exchange.overlapped):
+            shown_count, try_count = counts(lambda: self._try_beside_others(rule, finding, steps))
+            if shown_count:
+                self.shown_again[rule.id] = f"only when requests overlap, in {shown_count} of {try_count} tries"
+
+    def _try_beside_others(self, rule: Rule, finding: Violation, steps: Sequence[Exchange]) -> object:
+        """Send steps while others send lists, as many as there are steps."""
+        target, is_over = self._visitor.target, Event()
+
+        def attempt() -> ShortestSteps | None:
+            try:
+                return self._try(rule, finding, steps, steps)
+            finally:
+                is_over.set()
+
+        def look() -> None:
+            for _ in steps:
+                if not is_over.is_set():
+                    target.send_once(self._visitor.list_of({}, Expect.OPEN))
+
+        shown, *_ = target.side_by_side([attempt, look, look])
+        return shown
 
     def _forget_deleted(self) -> None:
         """Note which of the records that were deleted are gone, so that nobody deletes them again."""
@@ -124,21 +168,22 @@ class Shrinking:
         self, rule: Rule, finding: Violation, attempt: Sequence[Exchange], steps: Sequence[Exchange]
     ) -> ShortestSteps | None:
         """Send some of the steps to a finding, and see whether they show it."""
-        resource = self._visitor.resource
-        before = len(self._visitor.target.ledger.entries)
-        try:
-            exchanges = list(
-                self._resend(attempt, {step.made_id for step in steps if step.request.operation == "create"})
-            )
-        except (WriteRefusedError, LookupError):
-            return None
-        finally:
-            self._delete(before)
-        base_url = self._visitor.target.base_url
-        for observation in rejudge(rule, resource, base_url, exchanges, self._public_base_url):
+        resource, base_url = self._visitor.resource, self._visitor.target.base_url
+        exchanges = self._answers(attempt, steps)
+        for observation in rejudge(rule, resource, base_url, exchanges, self._public_base_url) if exchanges else ():
             if isinstance(observation, Violation) and _is_same_finding(observation, finding):
                 return ShortestSteps(observation, tuple(exchanges))
         return None
+
+    def _answers(self, attempt: Sequence[Exchange], steps: Sequence[Exchange]) -> list[Exchange]:
+        """What some of the steps to a finding are answered now; nothing if they cannot be sent again."""
+        before = len(self._visitor.target.ledger.entries)
+        try:
+            return list(self._resend(attempt, {step.made_id for step in steps if step.request.operation == "create"}))
+        except (WriteRefusedError, LookupError):
+            return []
+        finally:
+            self._delete(before)
 
     def _delete(self, before: int) -> None:
         """Delete what a try has made, so that the next one finds the account as it was; if that fails, try no more."""

@@ -6,12 +6,19 @@ import itertools
 import json
 import os
 import subprocess
+import time
 from dataclasses import replace
+from http import HTTPStatus
+from io import BytesIO
 from pathlib import Path
+from threading import Lock, Thread
 from typing import Any
 
 import pytest
+from flask import Flask
 from shell import COMMANDS, command, in_process
+from werkzeug.serving import make_server
+from werkzeug.wrappers import Request, Response
 
 from contract_tests import cli
 from contract_tests.reports.results import as_dict, rows_of
@@ -23,7 +30,7 @@ from contract_tests.run import Options, run
 from contract_tests.target.target import Limits
 from contract_tests.verdicts import Outcome, ShortestSteps
 from link_management_contract import Rule, shipped_contract
-from mock_server import MockServer
+from mock_server import MockServer, Settings, create_app
 
 CONTRACT = shipped_contract()
 KEY, SECOND = "demo-key-harbour", "demo-key-alpine"
@@ -127,6 +134,72 @@ def test_a_finding_that_shows_in_every_other_try_says_so(monkeypatch: pytest.Mon
         found = outcome(server, "pagination.total-counts-the-records", shrink=300)
     [result] = as_dict(found)["results"]
     assert ("again", "in 5 of 10 tries with the same requests") in rows_of(result["findings"][0])
+
+
+def passed_on(app: Flask, request: Request) -> Response:
+    environ = request.environ | {"wsgi.input": BytesIO(request.get_data())}
+    return Response.from_app(app, environ, buffered=True)
+
+
+class SharedCache:
+    """A cache of reads in front of a mock that asks nobody whose they are."""
+
+    def __init__(self) -> None:
+        self._app = create_app(Settings(records=20))
+        self._cached: dict[str, Response] = {}
+
+    @Request.application
+    def __call__(self, request: Request) -> Response:
+        response = passed_on(self._app, request)
+        if request.method != "GET":
+            self._cached.pop(request.path, None)
+        elif request.headers.get("Authorization") == f"Bearer {KEY}" and response.status_code == HTTPStatus.OK:
+            self._cached[request.path] = response
+        elif request.headers.get("Authorization") == f"Bearer {SECOND}":
+            return self._cached.get(request.path, response)
+        return response
+
+
+class Racy:
+    """A mock that counts one record too many in a list while another request is under way."""
+
+    def __init__(self) -> None:
+        self._app = create_app(Settings(records=20))
+        self._lock = Lock()
+        self._under_way = 0
+
+    @Request.application
+    def __call__(self, request: Request) -> Response:
+        with self._lock:
+            self._under_way += 1
+        time.sleep(0.01)
+        with self._lock:
+            is_alone = self._under_way == 1
+            self._under_way -= 1
+        response = passed_on(self._app, request)
+        if not is_alone and "total" in (page := response.get_json(force=True, silent=True) or {}).get("meta", {}):
+            page["meta"]["total"] += 1
+            response.data = json.dumps(page)
+        return response
+
+
+@pytest.mark.parametrize(
+    ("wrapped", "rule", "text"),
+    [
+        (SharedCache, "accounts.other-account-reads-nothing", "only after the account itself has read it"),
+        (Racy, "pagination.total-counts-the-records", "only when requests overlap, in "),
+    ],
+)
+def test_a_finding_says_what_it_needs_beside_its_requests(
+    wrapped: type[SharedCache | Racy], rule: str, text: str
+) -> None:
+    server = make_server("127.0.0.1", 0, wrapped(), threaded=True)
+    Thread(target=server.serve_forever, daemon=True).start()
+    base_url, limits = f"http://127.0.0.1:{server.port}", Limits(lag=0, jobs=6)
+    found = run(CONTRACT, Options(base_url, KEY, SECOND, rules=(rule,), limits=limits, shrink=1000))
+    server.shutdown()
+    findings = [finding for result in as_dict(found)["results"] for finding in result["findings"]]
+    assert findings[0]["shown_again"].startswith(text)
 
 
 def test_a_finding_that_does_not_show_once_more_is_not_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
