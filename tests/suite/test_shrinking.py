@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 from http import HTTPStatus
 from io import BytesIO
@@ -15,7 +16,6 @@ from threading import Lock, Thread
 from typing import Any
 
 import pytest
-from flask import Flask
 from shell import COMMANDS, command, in_process
 from werkzeug.serving import make_server
 from werkzeug.wrappers import Request, Response
@@ -136,47 +136,52 @@ def test_a_finding_that_shows_in_every_other_try_says_so(monkeypatch: pytest.Mon
     assert ("again", "in 5 of 10 tries with the same requests") in rows_of(result["findings"][0])
 
 
-def passed_on(app: Flask, request: Request) -> Response:
-    environ = request.environ | {"wsgi.input": BytesIO(request.get_data())}
-    return Response.from_app(app, environ, buffered=True)
-
-
-class SharedCache:
-    """A cache of reads in front of a mock that asks nobody whose they are."""
+class Changed:
+    """A mock, and what stands in front of it."""
 
     def __init__(self) -> None:
         self._app = create_app(Settings(records=20))
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        return self.answer(Request(environ))(environ, start_response)
+
+    def answer(self, request: Request) -> Response:
+        environ = request.environ | {"wsgi.input": BytesIO(request.get_data())}
+        return Response.from_app(self._app, environ, buffered=True)
+
+
+class SharedCache(Changed):
+    """A cache of reads that asks nobody whose they are."""
+
+    def __init__(self) -> None:
+        super().__init__()
         self._cached: dict[str, Response] = {}
 
-    @Request.application
-    def __call__(self, request: Request) -> Response:
-        response = passed_on(self._app, request)
+    def answer(self, request: Request) -> Response:
+        response, key = super().answer(request), request.headers.get("Authorization")
         if request.method != "GET":
             self._cached.pop(request.path, None)
-        elif request.headers.get("Authorization") == f"Bearer {KEY}" and response.status_code == HTTPStatus.OK:
+        elif key == f"Bearer {KEY}" and response.status_code == HTTPStatus.OK:
             self._cached[request.path] = response
-        elif request.headers.get("Authorization") == f"Bearer {SECOND}":
-            return self._cached.get(request.path, response)
-        return response
+        return self._cached.get(request.path, response) if key == f"Bearer {SECOND}" else response
 
 
-class Racy:
+class Racy(Changed):
     """A mock that counts one record too many in a list while another request is under way."""
 
     def __init__(self) -> None:
-        self._app = create_app(Settings(records=20))
+        super().__init__()
         self._lock = Lock()
         self._under_way = 0
 
-    @Request.application
-    def __call__(self, request: Request) -> Response:
+    def answer(self, request: Request) -> Response:
         with self._lock:
             self._under_way += 1
         time.sleep(0.01)
         with self._lock:
             is_alone = self._under_way == 1
             self._under_way -= 1
-        response = passed_on(self._app, request)
+        response = super().answer(request)
         if not is_alone and "total" in (page := response.get_json(force=True, silent=True) or {}).get("meta", {}):
             page["meta"]["total"] += 1
             response.data = json.dumps(page)
@@ -184,16 +189,14 @@ class Racy:
 
 
 @pytest.mark.parametrize(
-    ("wrapped", "rule", "text"),
+    ("changed", "rule", "text"),
     [
         (SharedCache, "accounts.other-account-reads-nothing", "only after the account itself has read it"),
         (Racy, "pagination.total-counts-the-records", "only when requests overlap, in "),
     ],
 )
-def test_a_finding_says_what_it_needs_beside_its_requests(
-    wrapped: type[SharedCache | Racy], rule: str, text: str
-) -> None:
-    server = make_server("127.0.0.1", 0, wrapped(), threaded=True)
+def test_a_finding_says_what_it_needs_beside_its_requests(changed: type[Changed], rule: str, text: str) -> None:
+    server = make_server("127.0.0.1", 0, changed(), threaded=True)
     Thread(target=server.serve_forever, daemon=True).start()
     base_url, limits = f"http://127.0.0.1:{server.port}", Limits(lag=0, jobs=6)
     found = run(CONTRACT, Options(base_url, KEY, SECOND, rules=(rule,), limits=limits, shrink=1000))
