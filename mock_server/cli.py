@@ -114,6 +114,18 @@ TRIAL_OPTIONS = [
         ["--runs"], type=click.IntRange(1), default=1000, show_default=True, metavar="N", help="stop after N runs"
     ),
     click.Option(
+        ["--minutes"],
+        type=click.FloatRange(0, min_open=True),
+        metavar="N",
+        help="stop in time for this, the most telling choices and the trouble first",
+    ),
+    click.Option(
+        ["--client-junit"],
+        type=FILE,
+        metavar="FILE",
+        help="the JUnit file that your tests write, to name those that fail [default: what they print]",
+    ),
+    click.Option(
         ["--limit"],
         type=click.IntRange(1),
         default=1800,

@@ -7,6 +7,7 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from mock_server.app import contract_of
@@ -15,13 +16,13 @@ from mock_server.defects import DEFECTS
 from mock_server.errors import SettingsError
 from mock_server.output import say
 from mock_server.settings import Settings
-from mock_server.trial.runs import Result, Runs
+from mock_server.trial.runs import ENDLESS, Result, Runs
 from mock_server.trial.traffic import Operation, Request, differing
 from mock_server.trial.trouble import KINDS
 from mock_server.trial.variations import Choice, Variation, covering, narrowed
 
 DEFAULT = Variation()
-SURVIVED, FAILED, NOT_TRIED = "survived", "failed", "not tried"
+SURVIVED, GAVE_UP, FAILED, NOT_TRIED = "survived", "gave up", "failed", "not tried"
 DEFAULT_RUNS, MAX_FAILURE_RATE = (
     10,
     0.5,
@@ -32,7 +33,7 @@ UNHEARD = (
     " that it reads, such as --env BASE_URL={url}"
 )
 OPEN, TROUBLE, BROKEN = "open", "trouble", "defects"
-UNTRIED = {"result": NOT_TRIED, "findings": [], "output": ""}
+UNTRIED: dict[str, Any] = {"result": NOT_TRIED, "findings": [], "tests": [], "why": "", "output": ""}
 Entry = dict[str, Any]
 
 
@@ -45,7 +46,7 @@ class FlakyError(Exception):
 
 
 class SpentError(Exception):
-    """All runs that are allowed have been made."""
+    """All runs that are allowed have been made, or the time is over; the message says which."""
 
 
 class ClientTest:
@@ -56,12 +57,14 @@ class ClientTest:
         settings: those of the server.
         jobs: how many runs there are at a time.
         max_runs: how many there may be in all.
+        max_seconds: how long all may take; no run begins that would end later if it takes as long as the first.
         is_repeated: whether a run can be made once more, to see whether the client fails by itself.
 
     Attributes:
         entries: what becomes of each variation that the client can meet, as JSON: its `kind`, its `name`, its `result`,
-            and the `findings` if it failed, each of which is `what` the client did with a `request`; a choice also has
-            its `value`, the `usual` one, and, if it fails only with others, those `together` with it.
+            the `findings`, each of which is `what` the client did with a `request`, the `tests` that failed, and `why`.
+            Trouble also says if the client does `harm`; a choice has its `value`, the `usual` one, and, if the client
+            fails only with others, those `together` with it.
         seconds: how long it took.
         count: how many runs there were.
         stop_reason: why not everything was tried, or an empty string.
@@ -70,13 +73,21 @@ class ClientTest:
         output: what it printed then.
     """
 
-    def __init__(
-        self, runs: Runs, settings: Settings, *, jobs: int = 1, max_runs: int = 1000, is_repeated: bool = True
+    def __init__(  # noqa: PLR0913 - what bounds a trial
+        self,
+        runs: Runs,
+        settings: Settings,
+        *,
+        jobs: int = 1,
+        max_runs: int = 1000,
+        max_seconds: float = math.inf,
+        is_repeated: bool = True,
     ) -> None:
         self.entries: dict[Variation, Entry] = {}
         self.count, self.seconds = 0, 0.0
         self.stop_reason = self.flaky = self.own_failure = self.output = ""
-        self._runs, self._settings, self._jobs, self._max_runs = runs, settings, jobs, max_runs
+        self._runs, self._settings, self._jobs = runs, settings, jobs
+        self._max_runs, self._max_seconds = max_runs, max_seconds
         self._repeats, self._is_repeated, self._total_runs = 1, is_repeated, 1
         self._results: dict[Variation, Result] = {}
         self._started, self._lock = time.monotonic(), threading.Lock()
@@ -98,8 +109,8 @@ class ClientTest:
                 self._measure_failure_rate(0, 0)
             if not self.entries:
                 self.stop_reason = "as the client's requests show nothing of what is varied"
-        except SpentError:
-            self.stop_reason = f"after {self._max_runs} runs"
+        except SpentError as error:
+            self.stop_reason = str(error)
         except OwnFailureError as error:
             self.own_failure, self.output = error.args
             self.stop_reason = f"because your client fails by itself, with default choices: {self.own_failure}"
@@ -109,13 +120,18 @@ class ClientTest:
     def _is_tried(self, vary: Collection[str], names: Collection[str], strength: int) -> bool:
         """Try everything, unless a client turns out to fail by itself, now and then."""
         try:
+            rows = self._rows(names, strength) if OPEN in vary else []
             troubles = self._troubles(names) if TROUBLE in vary else {}
-            self._total_runs += len(troubles)
-            if OPEN in vary:
-                self._vary_choices(names, strength)
             defects = self._defects(names) if BROKEN in vary else {}
-            self._total_runs += len(defects)
-            self._try_each(troubles | defects)
+            self.entries.update((variation, entry | UNTRIED) for variation, entry in (troubles | defects).items())
+            self._total_runs = self.count + len(rows) + len(troubles) + len(defects)
+            if self._jobs > 1:
+                list(self._outcomes([_of(*row) for row in rows]))
+            further = [row for first in rows[:1] for row in self._judge(first)]
+            self._try_each([*troubles])
+            for row in chain(rows[1:], further):
+                further += self._judge(row)
+            self._try_each([*defects])
         except FlakyError:
             return False
         return True
@@ -146,42 +162,40 @@ class ClientTest:
         self._repeats = min(MAX_REPEATS, math.ceil(math.log(BY_CHANCE) / math.log(max(failed, 1) / run_count)))
         self._results, self.entries = {DEFAULT: self._runs.first}, {}
 
-    def _vary_choices(self, names: Collection[str], strength: int) -> None:
-        """Try the choices that the client's requests can reveal, several at a time."""
+    def _rows(self, names: Collection[str], strength: int) -> list[list[Choice]]:
+        """The choices that the client's requests can reveal, several at a time, those of its first requests first."""
         points = contract_of(self._settings).open_points
         usual = Choices(points, self._settings.choices)
         choices = [(name, value) for name, point in points.items() for value in point.values if value != usual[name]]
         choices = [choice for choice in choices if not names or {choice[0], "=".join(choice)} & {*names}]
         changes = [{"choices": {**self._settings.choices, name: value}} for name, value in choices]
         values: dict[str, list[str]] = {}
-        for (name, value), first_request in zip(choices, self._first_differences(changes), strict=True):
-            if first_request:
-                values.setdefault(name, [usual[name]]).append(value)
-                label = {"kind": OPEN, "name": name, "value": value, "usual": usual[name], "request": first_request}
-                self.entries[_of((name, value))] = label | UNTRIED
+        met = zip(self._first_differences(changes), choices, strict=True)
+        for number, (name, value) in sorted((number, choice) for number, choice in met if number is not None):
+            values.setdefault(name, [usual[name]]).append(value)
+            request = self._name_of(self._runs.first.requests[number])
+            label = {"kind": OPEN, "name": name, "value": value, "usual": usual[name], "request": request}
+            self.entries[_of((name, value))] = label | UNTRIED
         rows = covering(values, usual, strength=strength)
         purpose = f"for the {len(self.entries)} other values of the {len(values)} open points it meets"
         say(f"{_count(len(rows), 'run')} {purpose}" if rows else "no other choice is met")
-        self._total_runs += len(rows)
-        if self._jobs > 1:
-            list(self._outcomes([_of(*row) for row in rows]))
-        rows.reverse()
-        while rows:
-            rows += self._judge(rows.pop())
+        return rows
 
     def _judge(self, row: Sequence[Choice]) -> list[list[Choice]]:
-        """Find what the client fails with among choices; the other values of its point are to be tried next, alone."""
+        """Find what the client fails with among choices; the other values of its point are to be tried later, alone."""
         left = [choice for choice in row if self.entries[_of(choice)]["result"] != FAILED]
         failed = list[str]()
         if left and self._fails(left):
             if len(left) > 1:
+                self._total_runs += math.ceil(math.log2(len(left))) + 1
                 say(f"  run {self._results[_of(*left)].number} failed: narrowing down from {len(left)} choices ...")
             for smallest in narrowed(left, self._fails):
-                self._confirm(_of(*smallest))
                 *companions, (name, value) = smallest
                 entry, result = self.entries[_of((name, value))], self._results[_of(*smallest)]
+                if not any(other["name"] == name and other["result"] == FAILED for other in self.entries.values()):
+                    self._confirm(_of(*smallest))
                 findings = [_finding(result.failure, entry["request"])]
-                entry.update(result=FAILED, together=dict(companions), findings=findings, output=result.output)
+                entry.update(_told(result), result=FAILED, together=dict(companions), findings=findings)
                 failed += [] if companions else [name]
         for choice in left:
             if self.entries[_of(choice)]["result"] == NOT_TRIED:
@@ -189,42 +203,48 @@ class ClientTest:
         next_ones = [
             pending for pending in self.entries.values() if pending["name"] in failed and pending["result"] == NOT_TRIED
         ]
+        self._total_runs += len(next_ones)
         return [[(pending["name"], pending["value"])] for pending in next_ones]
 
     def _troubles(self, names: Collection[str]) -> dict[Variation, Entry]:
         operations = {operations.name for operations in map(self._operation, self._runs.first.requests) if operations}
         return {
-            Variation(trouble=name): {"kind": TROUBLE, "name": name, "what": kind.description}
+            Variation(trouble=name): {"kind": TROUBLE, "name": name, "what": kind.description, "harm": False}
             for name, kind in KINDS.items()
             if (not names or name in names) and operations & {*kind.operations}
         }
 
     def _defects(self, names_chosen: Collection[str]) -> dict[Variation, Entry]:
         names = [name for name in DEFECTS if not names_chosen or name in names_chosen]
-        first_requests = zip(names, self._first_differences([{"defects": (name,)} for name in names]), strict=True)
-        names_met = [name for name, first_request in first_requests if first_request]
+        numbers = zip(names, self._first_differences([{"defects": (name,)} for name in names]), strict=True)
+        names_met = [name for name, number in numbers if number is not None]
         return {
             Variation(defect=name): {"kind": BROKEN, "name": name, "what": DEFECTS[name].description}
             for name in names_met
         }
 
-    def _try_each(self, entries: Mapping[Variation, Entry]) -> None:
+    def _try_each(self, variations: Sequence[Variation]) -> None:
         """Try variations one at a time; those that turn out to hit no request are left out."""
-        self.entries.update((variation, entry | UNTRIED) for variation, entry in entries.items())
-        for variation, result in zip(entries, self._outcomes([*entries]), strict=True):
+        for variation, result in zip(variations, self._outcomes(variations), strict=True):
             if result.failure:
                 self._confirm(variation)
             findings = [_finding(*finding) for finding in result.findings]
             findings += [_finding(result.failure, ", ".join(result.hit))] if result.failure else []
-            outcome = {"result": FAILED if findings else SURVIVED, "findings": findings, "output": result.output}
-            self.entries[variation].update(outcome)
+            may_give_up = variation.trouble and KINDS[variation.trouble].may_give_up
+            is_careful = may_give_up and not result.findings and ENDLESS not in result.failure
+            outcome = (GAVE_UP if is_careful else FAILED) if findings else SURVIVED
+            self.entries[variation].update(_told(result), result=outcome, findings=findings)
+            if variation.trouble:
+                self.entries[variation]["harm"] = bool(result.findings)
             if variation.trouble and not result.hit and not findings:
                 del self.entries[variation]
 
-    def _first_differences(self, changes: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-        """For each other server, the first request of the client that it answers differently, or an empty string."""
-        for request in differing(self._runs.first.requests, self._settings, changes):
-            yield str(self._operation(request) or " ".join(request.line)) if request else ""
+    def _first_differences(self, changes: Iterable[Mapping[str, Any]]) -> Iterator[int | None]:
+        """For each other server, the number of the client's first request that it answers differently, or None."""
+        return differing(self._runs.first.requests, self._settings, changes)
+
+    def _name_of(self, request: Request) -> str:
+        return str(self._operation(request) or " ".join(request.line))
 
     def _operation(self, request: Request) -> Operation | None:
         return self._runs.operations.operation_of(*request.line)
@@ -251,14 +271,18 @@ class ClientTest:
 
     def _confirm(self, variation: Variation) -> None:
         """See that a failure that is about to be reported comes again."""
-        if self._is_repeated and self._repeats == 1 and not self._run(variation, "again: ").failure:
-            raise FlakyError
+        if self._is_repeated and self._repeats == 1:
+            self._total_runs += 1
+            if not self._run(variation, "again: ").failure:
+                raise FlakyError
 
     def _run(self, variation: Variation, prefix: str = "") -> Result:
         """Let the client do its work once."""
         with self._lock:
             if self.count >= self._max_runs:
-                raise SpentError
+                raise SpentError(f"after {self._max_runs} runs")
+            if time.monotonic() - self._started + self._runs.first.seconds > self._max_seconds:
+                raise SpentError(f"after {self._max_seconds / 60:g} minutes")
             self.count += 1
             number, self._total_runs = self.count, max(self._total_runs, self.count)
         result = replace(self._runs(variation), number=number)
@@ -276,6 +300,11 @@ def _count(number: int, noun: str) -> str:
 
 def _of(*choices: Choice) -> Variation:
     return Variation(frozenset(choices))
+
+
+def _told(result: Result) -> Entry:
+    """What a run that failed tells of itself."""
+    return {"tests": list(result.tests), "why": result.why, "output": result.output} if result.failure else {}
 
 
 def _finding(problem: str, request: str) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """The command `mock-server try`."""
 
+import math
 import signal
 import sys
 from collections.abc import Collection, Mapping
@@ -39,8 +40,16 @@ def try_client(options: SimpleNamespace, settings: Mapping[str, Any]) -> int:
     if folder:
         report.prepare(folder)
     client = Person() if options.manual else Command(options.client, dict(options.env))
-    runs = Runs({"host": options.host, "port": _port(options), **settings}, client, options.limit)
-    client_test = ClientTest(runs, usual, jobs=options.jobs, max_runs=options.runs, is_repeated=not options.manual)
+    served = {"host": options.host, "port": _port(options), **settings}
+    runs = Runs(served, client, options.limit, options.client_junit and options.client_junit.absolute())
+    client_test = ClientTest(
+        runs,
+        usual,
+        jobs=options.jobs,
+        max_runs=options.runs,
+        max_seconds=60 * options.minutes if options.minutes else math.inf,
+        is_repeated=not options.manual,
+    )
     for number in SIGNALS:
         signal.signal(number, signal.default_int_handler)
     try:
@@ -70,6 +79,8 @@ def _port(options: SimpleNamespace) -> int:
     port: int = options.port if options.manual or "port" in options.used else 0
     if options.jobs > 1 and (port or options.manual):
         raise SettingsError("--jobs goes with a free port for each run; leave --port and --manual out")
+    if options.jobs > 1 and options.client_junit:
+        raise SettingsError("--client-junit names one file, which runs at the same time would share; leave --jobs out")
     return port
 
 

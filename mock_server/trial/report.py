@@ -3,20 +3,21 @@
 import json
 import shlex
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from link_management_contract.texts import printable
 from mock_server.errors import SettingsError
-from mock_server.trial.client_test import BROKEN, FAILED, NOT_TRIED, OPEN, SURVIVED, TROUBLE, ClientTest, Entry
-from mock_server.trial.runs import ENDLESS
+from mock_server.trial.client_test import BROKEN, FAILED, GAVE_UP, NOT_TRIED, OPEN, SURVIVED, TROUBLE, ClientTest, Entry
+from mock_server.trial.runs import ENDLESS, OWN_LIMIT
 
 RESULTS, JUNIT, SUMMARY = "results.json", "junit.xml", "summary.md"
 RELIES, INTERRUPTED, UNDECIDED, BY_ITSELF = 1, 2, 6, 7  # exit statuses
 SIGNS = {0: "\N{WHITE HEAVY CHECK MARK}", RELIES: "\N{CROSS MARK}", BY_ITSELF: "\N{CROSS MARK}"}
 LINES_SHOWN, MAX_LINE_LENGTH = 20, 160  # lines of what a client printed, and characters
+TESTS_SHOWN = 5  # that failed with a choice, or in trouble
 BY_YOU = "by you"
 TITLES = {OPEN: "choices", TROUBLE: "kinds of trouble", BROKEN: "defects"}
 Document = dict[str, Any]
@@ -43,7 +44,7 @@ def document(client_test: ClientTest, command: list[str], notes: Collection[str]
 
 
 def failures(results: Document, result: str = FAILED) -> list[str]:
-    """The choices that a client fails with, and the trouble that it does not survive."""
+    """The choices that a client fails with, and the trouble in which it does harm, or fails though all is done."""
     return [_name(entry) for entry in results["variations"] if entry["result"] == result and entry["kind"] != BROKEN]
 
 
@@ -109,12 +110,18 @@ def _summary_lines(entries: list[Entry], title: str) -> Iterator[str]:
             f"  not noticed: {entry['name']}: {entry['what']}" for entry in entries if entry["result"] == SURVIVED
         )
     else:
-        yield f"survived {counts[SURVIVED]} of {len(entries)} {title}{untried}"
+        yield f"survived {counts[SURVIVED] + counts[GAVE_UP]} of {len(entries)} {title}{untried}"
+        if careful := [entry["name"] for entry in entries if entry["result"] == GAVE_UP]:
+            yield f"  by giving up, without harm: {', '.join(careful)}"
 
 
 def _rows(results: Document) -> Iterator[tuple[str, ...]]:
-    """What a client relies on: a heading, the choice, what it fails with, where that shows first, and more lines."""
+    """What a client relies on: a heading, the choice, what it fails with, where that shows first, and more lines.
+
+    The harm that it does in trouble comes first, and what it gives up last.
+    """
     failed = [entry for entry in results["variations"] if entry["result"] == FAILED]
+    yield from _trouble_rows([entry for entry in failed if entry["kind"] == TROUBLE and entry["harm"]], "harm")
     for name in dict.fromkeys(entry["name"] for entry in failed if entry["kind"] == OPEN):
         group = [entry for entry in failed if entry["name"] == name]
         fails = f"fails with {' or '.join(map(_failing_value, group))}"
@@ -122,16 +129,24 @@ def _rows(results: Document) -> Iterator[tuple[str, ...]]:
         repeat = " ".join(["mock-server", *(f"--open {point}={value}" for point, value in sorted(choices.items()))])
         first = f"first seen at {group[0]['request']}"
         yield "your client relies on", f"{name} = {group[0]['usual']}", fails, first, f"{repeat}\n{_details(group[0])}"
-    for entry in failed:
-        for finding in entry["findings"] if entry["kind"] == TROUBLE else ():
-            yield "trouble", entry["what"], finding["what"], finding["request"], _details(entry)
+    yield from _trouble_rows([entry for entry in failed if entry["kind"] == TROUBLE and not entry["harm"]], "trouble")
+    yield from _trouble_rows([entry for entry in results["variations"] if entry["result"] == GAVE_UP], "gives up")
+
+
+def _trouble_rows(entries: Iterable[Entry], heading: str) -> Iterator[tuple[str, ...]]:
+    for entry in entries:
+        for finding in entry["findings"]:
+            yield heading, entry["what"], finding["what"], finding["request"], _details(entry)
 
 
 def _details(entry: Entry) -> str:
-    """The last line that the client printed, and why it failed if that is not its exit status."""
-    lines = [line.strip() for line in entry["output"].splitlines() if line.strip()]
-    whys = [finding["what"] for finding in entry["findings"] if entry["kind"] == OPEN and ENDLESS in finding["what"]]
-    return "\n".join([*whys, *(f"it said: {line[:MAX_LINE_LENGTH]}" for line in lines[-1:])])
+    """The tests that failed and the first error, and how the client ended if that is not its exit status."""
+    endings = [finding["what"] for finding in entry["findings"] if entry["kind"] == OPEN]
+    told = [ending for ending in endings if ENDLESS in ending or OWN_LIMIT in ending]
+    tests, why = entry["tests"], entry["why"]
+    told += [f"in {test}" for test in tests[:TESTS_SHOWN]]
+    told += [f"and {len(tests) - TESTS_SHOWN} more tests"] if len(tests) > TESTS_SHOWN else []
+    return "\n".join(line[:MAX_LINE_LENGTH] for line in [*told, *([f"it said: {why}"] if why else [])])
 
 
 def _failing_value(entry: Entry) -> str:

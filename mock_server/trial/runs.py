@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -17,13 +18,15 @@ from mock_server.errors import SettingsError
 from mock_server.journal.journal import Entry
 from mock_server.server import MockServer
 from mock_server.settings import Settings
+from mock_server.trial import client_output
 from mock_server.trial.traffic import Operations, Request, Tap
 from mock_server.trial.trouble import KINDS, Disturbance
 from mock_server.trial.variations import Variation
 
 URLS, KEY = ("MOCK_URL", "MOCK", "API_BASE_URL"), "API_KEY"
-ENDLESS = "did not end"
-MAX_ENTRIES, MAX_OUTPUT = 10_000, 2000  # requests, and characters at the end of the output
+ENDLESS, OWN_LIMIT = "did not end", "after the runner's own limit of"
+MAX_ENTRIES, MAX_OUTPUT = 10_000, 2000  # requests, and characters of the output that a report shows
+MAX_KEPT = 200_000  # bytes of the output that are read for failing tests, half of them at its beginning
 PIECE = 65_536  # bytes that are read at a time
 SECONDS_TO_END, SECONDS_BETWEEN_LOOKS = 3.0, 0.02
 MIN_SECONDS, TIMES_AS_LONG = 60.0, 5.0  # that a run may take, beside the first one
@@ -36,7 +39,9 @@ class Result:
     Attributes:
         number: which run it was, counted from 1.
         failure: why the client failed; empty if it passed.
-        output: the end of what the command printed.
+        output: the end of what the command printed, without colours.
+        tests: the names of the tests that failed.
+        why: the first error that it printed, or its last line.
         count: how many requests it sent to the API.
         requests: those that were kept, to be answered once more.
         entries: the same in the journal.
@@ -49,6 +54,8 @@ class Result:
     failure: str = ""
     seconds: float = 0.0
     output: str = ""
+    tests: Sequence[str] = ()
+    why: str = ""
     count: int = 0
     requests: Sequence[Request] = ()
     entries: Sequence[Entry] = ()
@@ -65,6 +72,7 @@ class Runs:
         client: lets the client do its work, given a server, what is different about it, and a limit in seconds; why it
             failed, if it did, and what it printed.
         limit: the seconds that the first run may take.
+        junit: the JUnit file that the client's runner writes, if it does.
 
     Attributes:
         first: the run with default choices, once it is known.
@@ -76,8 +84,9 @@ class Runs:
         settings: Mapping[str, Any],
         client: Callable[[MockServer, Variation, float], tuple[str, str]],
         limit: float,
+        junit: Path | None = None,
     ) -> None:
-        self._settings, self._client, self._limit = settings, client, limit
+        self._settings, self._client, self._limit, self._junit = settings, client, limit, junit
         self.first = Result()
         self.operations = Operations(contract_of(Settings(contract=settings.get("contract"))), settings["base_path"])
 
@@ -89,15 +98,20 @@ class Runs:
         changed["choices"] = {**self._settings["choices"], **dict(variation.choices)}
         changed["conditions"] = {**self._settings["conditions"], **(kind.conditions if kind else {})}
         with MockServer(**{**self._settings, **changed}, around=tap.attach) as server:
-            started = time.monotonic()
+            started, began = time.monotonic(), time.time()
             limit = MIN_SECONDS + TIMES_AS_LONG * first.seconds + first.count if first.count else self._limit
             failure, output = self._client(server, variation, limit)
             seconds = time.monotonic() - started
+        if failure and (own_limit := client_output.own_limit(output)):
+            failure = f"{failure}, {OWN_LIMIT} {own_limit}"
+        cases = client_output.failing_cases(self._junit, began) if self._junit and failure else []
         entries = server.running.journal.find()
         return Result(
             failure="" if kind and kind.is_final and not failure.startswith(ENDLESS) else failure,
             seconds=seconds,
-            output=output,
+            output=output[-MAX_OUTPUT:],
+            tests=(cases or client_output.failing_tests(output)) if failure else (),
+            why=client_output.why(output),
             count=tap.count,
             requests=tap.requests,
             entries=entries,
@@ -128,7 +142,8 @@ class Command:
         try:
             process = subprocess.Popen(  # noqa: S603 - what the user asks for
                 self._words,
-                env={**os.environ, **self._environment(server)},
+                env={name: value for name, value in os.environ.items() if name != "FORCE_COLOR"}
+                | self._environment(server),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -137,8 +152,8 @@ class Command:
         except OSError as error:
             raise SettingsError(f'"{self._words[0]}" cannot be run: {error.strerror}; give a command') from error
         self._live[process.pid] = process
-        output = bytearray()
-        reading = Thread(target=_keep_end, args=(process.stdout, output), daemon=True)
+        head, end = bytearray(), bytearray()
+        reading = Thread(target=_keep, args=(process.stdout, head, end), daemon=True)
         reading.start()
         try:
             status = process.wait(limit)
@@ -148,7 +163,7 @@ class Command:
         finally:
             self._end(process)
         reading.join(SECONDS_TO_END)  # what left its process group may still hold the pipe
-        return failure, bytes(output).decode("utf-8", "replace")
+        return failure, client_output.plain(bytes(head + end).decode("utf-8", "replace"))
 
     def stop(self) -> None:
         for process in list(self._live.values()):
@@ -157,7 +172,7 @@ class Command:
     def _environment(self, server: MockServer) -> dict[str, str]:
         url, key = server.base_url, next(iter(server.api_keys))
         variables = {name: text.replace("{url}", url).replace("{key}", key) for name, text in self._variables.items()}
-        return dict.fromkeys(URLS, url) | {KEY: key} | variables
+        return dict.fromkeys(URLS, url) | {KEY: key, "NO_COLOR": "1"} | variables
 
     def _end(self, process: subprocess.Popen[bytes]) -> None:
         """End a command with all that it has started."""
@@ -176,12 +191,14 @@ class Command:
         self._live.pop(process.pid, None)
 
 
-def _keep_end(stream: Any, output: bytearray) -> None:
-    """Read a stream, and keep the end of it alone, however much it is."""
+def _keep(stream: Any, head: bytearray, end: bytearray) -> None:
+    """Read a stream, and keep its beginning and its end alone, however much it is."""
     with stream:
         while piece := stream.read1(PIECE):
-            output += piece
-            del output[:-MAX_OUTPUT]
+            space = MAX_KEPT // 2 - len(head)
+            head += piece[:space]
+            end += piece[space:]
+            del end[: -MAX_KEPT // 2]
 
 
 class Person:

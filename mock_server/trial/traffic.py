@@ -122,8 +122,8 @@ class Tap:
 
 def differing(
     requests: Sequence[Request], settings: Settings, other_settings: Iterable[Mapping[str, Any]]
-) -> Iterator[Request | None]:
-    """For each other mock, the first request that it answers differently, or None.
+) -> Iterator[int | None]:
+    """For each other mock, the number of the first request that it answers differently, counted from 0, or None.
 
     Args:
         requests: what a client sent, in order.
@@ -134,8 +134,8 @@ def differing(
     site_class = Control if any(request.is_control for request in requests) else Instance
     usual = list(_answers(site_class(settings), requests))
     for other in other_settings:  # a server of its own, because the client may reset it
-        answers = zip(requests, usual, _answers(site_class(replace(settings, **other)), requests), strict=True)
-        yield next((request for request, answer, other_answer in answers if answer != other_answer), None)
+        answers = zip(usual, _answers(site_class(replace(settings, **other)), requests), strict=True)
+        yield next((number for number, (usual_answer, answer) in enumerate(answers) if answer != usual_answer), None)
 
 
 def _answers(wsgi_site: WsgiSite, requests: Sequence[Request]) -> Iterator[tuple[Any, ...]]:

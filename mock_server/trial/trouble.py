@@ -126,6 +126,8 @@ class Kind:
             that, and its value until then, or empty strings.
         conditions: the trouble around all requests.
         judge: finds what the client did wrong, even if it succeeded.
+
+    A client may give up and say so, unless all its requests are carried out and answered, only later than usual.
     """
 
     description: str
@@ -137,6 +139,10 @@ class Kind:
     somebody: Callable[[Collection, Resource, int], tuple[str, str]] | None = None
     conditions: Mapping[str, float] = field(default_factory=dict)
     judge: Judge = lambda *_: iter(())
+
+    @property
+    def may_give_up(self) -> bool:
+        return not self.conditions
 
 
 LOST, RETRY_LATER = Effect(prefer="lost=after"), _answering(429, **{"Retry-After": "1"})

@@ -87,6 +87,46 @@ def test_a_client_that_does_not_wait_after_a_429_is_told_how_often() -> None:
     assert "sent again before Retry-After was over, " in ended.stdout
 
 
+def test_harm_comes_before_what_the_client_relies_on_and_that_before_what_it_gives_up(tmp_path: Path) -> None:
+    names = ("500-once", "create-status", "lost-create")
+    options = (f"--only={name}" for name in names)
+    ended = tried(*options, "--report-dir", tmp_path, planted=",".join(names))
+    assert ended.returncode == 1
+    headings = re.findall("^(harm|your client relies on|gives up)", ended.stdout, re.MULTILINE)
+    assert headings == ["harm", "your client relies on", "gives up"]
+    assert "survived 1 of 2 kinds of trouble\n  by giving up, without harm: 500-once\n" in ended.stdout
+    entries = {each["name"]: each for each in json.loads((tmp_path / "results.json").read_text("utf-8"))["variations"]}
+    assert (entries["lost-create"]["harm"], entries["500-once"]["harm"]) == (True, False)
+    assert tried("--only", "500-once", planted="500-once").returncode == 0
+
+
+@pytest.mark.parametrize("has_junit", [False, True], ids=["printed", "JUnit"])
+def test_the_tests_that_fail_are_named_with_the_limit_that_ended_them(tmp_path: Path, *, has_junit: bool) -> None:
+    junit = tmp_path / "junit.xml"
+    text = f"""
+import json
+if json.loads(get('/api/domains/'))['data'][0]['id'] != 1:
+    print(' FAIL  a.test.ts > newest')
+    print('\\x1b[31mError: Test timed out in 50ms.')
+    if {has_junit}:
+        pathlib.Path({str(junit)!r}).write_text('<a><testcase name="as in the file"><failure/></testcase></a>')
+    sys.exit(1)
+"""
+    options = ("--only", "order", "--open", "order=oldest-first", *(["--client-junit", junit] if has_junit else []))
+    ended = tried(*options, client=script(tmp_path, text))
+    told = [line.strip() for line in ended.stdout.splitlines()]
+    assert "exit status 1, after the runner's own limit of 50ms" in told
+    assert ("in as in the file" if has_junit else "in a.test.ts > newest") in told
+    assert "it said: Error: Test timed out in 50ms." in told
+
+
+def test_after_so_many_minutes_it_stops_and_says_what_was_not_tried() -> None:
+    ended = tried("--minutes", "0.02", client=(*CLIENT,))
+    assert ended.returncode == 6
+    assert re.search(r"\d+ were not tried", ended.stdout)
+    assert ended.stdout.rstrip().endswith("stopped after 0.02 minutes")
+
+
 def test_a_first_run_that_does_not_end_is_ended() -> None:
     ended = tried("--limit", "1", client=(sys.executable, "-c", "import time; time.sleep(600)"))
     assert ended.returncode == 7

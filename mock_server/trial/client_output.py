@@ -1,0 +1,74 @@
+"""What the runner of a client's tests prints: which tests failed, and why."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree.ElementTree import Element, ElementTree, ParseError, parse
+
+ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")  # colours, and links
+MARKS = (
+    r"FAILED (\S+::.+?)(?: - .*)?",  # pytest
+    r"FAIL +(\S+ > .+)",  # Vitest
+    r"(?:\u2718|\u00d7|\u2716|\u2717) +(?:\d+ +)?(.+)",  # Playwright, Vitest, Node
+    r"\d+\) +(.+ \u203a .+)",  # Playwright
+    r"\u25cf (.+ \u203a .+)",  # Jest
+    r"not ok \d+ -? ?(.+)",  # TAP
+    r"(?:FAIL|ERROR): (\w+ \(.+\))",  # unittest
+    r"--- FAIL: (\S+).*",  # Go
+    r"test (\S+) \.\.\. FAILED",  # Cargo
+    r"rspec (\S+ # .+)",  # RSpec
+)
+FAILING = re.compile(rf"\s*(?:{'|'.join(MARKS)})\s*")
+TRAILING = re.compile(r"(?:\s+\(?\d[\d.]*\s?m?s\)?|\s+\(retry #\d+\)|\s*[\u2500=]+)+$")  # how long it took, or a line
+WHY = re.compile(
+    r"(?:E +)?((?:[\w.]+)?(?:Error|Exception|Failure)(?: \[\w+\])?: .+)|error: '(.+)'|(Test timeout of .+ exceeded.*)"
+)
+SUITE, SUITE_LINES = "subtestsFailed", 7  # where TAP says that what failed is a suite
+OWN_LIMIT = re.compile(
+    r"(?:timed out in|timed out after|Test timeout of|Exceeded timeout of|[Tt]imeout of) (\d[\d.]* ?m?s)\b"
+)
+
+
+def plain(text: str) -> str:
+    """A text without colours."""
+    return ESCAPES.sub("", text)
+
+
+def failing_tests(text: str) -> list[str]:
+    """The names of the tests that a runner marks as failed, each once; none that is only made of others."""
+    lines = text.splitlines()
+    names = dict[str, None]()
+    for number, line in enumerate(lines):
+        match = FAILING.fullmatch(line)
+        if match and SUITE not in "".join(lines[number : number + SUITE_LINES]):
+            names[TRAILING.sub("", next(filter(None, match.groups()))).strip()] = None
+    return [name for name in names if not any(other != name and other.endswith(name) for other in names)]
+
+
+def why(text: str) -> str:
+    """The first error that a text tells of; if it names no test either, its last line."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if first := next(filter(None, map(WHY.fullmatch, lines)), None):
+        return str(next(filter(None, first.groups())))
+    return "" if failing_tests(text) else "".join(lines[-1:])
+
+
+def own_limit(text: str) -> str:
+    """The time limit of the runner itself that ended a test, or an empty string."""
+    limit = OWN_LIMIT.search(text)
+    return limit[1] if limit else ""
+
+
+def failing_cases(path: Path, since: float) -> list[str]:
+    """The names of the tests that failed, as a JUnit file says; none if it was not written since some time."""
+    try:
+        is_new = path.stat().st_mtime >= since
+        return list(_failing_cases(parse(path))) if is_new else []  # noqa: S314 - the user's own file
+    except (OSError, ParseError):
+        return []
+
+
+def _failing_cases(report: "ElementTree[Element]") -> Iterator[str]:
+    for case in report.iter("testcase"):
+        if case.find("failure") is not None or case.find("error") is not None:
+            yield " > ".join(filter(None, (case.get("classname"), case.get("name"))))
