@@ -112,8 +112,8 @@ if json.loads(get('/api/domains/'))['data'][0]['id'] != 1:
         pathlib.Path({str(junit)!r}).write_text('<a><testcase name="as in the file"><failure/></testcase></a>')
     sys.exit(1)
 """
-    options = ("--only", "order", "--open", "order=oldest-first", *(["--client-junit", junit] if has_junit else []))
-    ended = tried(*options, client=script(tmp_path, text))
+    junit_options = ("--client-junit", junit) if has_junit else ()
+    ended = tried("--only", "order", "--open", "order=oldest-first", *junit_options, client=script(tmp_path, text))
     told = [line.strip() for line in ended.stdout.splitlines()]
     assert "exit status 1, after the runner's own limit of 50ms" in told
     assert ("in as in the file" if has_junit else "in a.test.ts > newest") in told
