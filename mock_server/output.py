@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, TextIO
 from urllib.parse import urlsplit
@@ -141,7 +142,7 @@ def saved(file: Path, before: str, fixture: Mapping[str, Any], *, is_changed: bo
     other = file.with_name(f"{file.stem}.saved{file.suffix}") if is_changed else file
     unfinished = other.with_name(f".{other.name}.unfinished")  # a full disk leaves the file itself as it was
     try:
-        unfinished.write_text(text, "utf-8")
+        unfinished.write_text(_comments_above(file) + text, "utf-8")
         if other.exists():
             shutil.copymode(other, unfinished)
         unfinished.replace(other)
@@ -151,6 +152,12 @@ def saved(file: Path, before: str, fixture: Mapping[str, Any], *, is_changed: bo
         return printable(f"{other} cannot be written: {error.strerror}. It is as it was."), False
     reason = f", because {file} was changed meanwhile" if is_changed else ""
     return printable(f"Saved the records in {other}{reason}."), True
+
+
+def _comments_above(file: Path) -> str:
+    """The comments with which a file begins, such as the one that names its schema."""
+    with file.open(encoding="utf-8") as lines:
+        return "".join(takewhile(lambda line: line.startswith("#"), lines))
 
 
 def _private(path: str, flags: int) -> int:

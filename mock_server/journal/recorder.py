@@ -39,6 +39,7 @@ from mock_server.settings import is_sandbox
 log = logging.getLogger("mock_server")
 
 MAX_BODY_READ = 64 * 2**10  # bytes of a body that are looked at
+MAX_NAME = 30  # characters of a sandbox's key in the log
 MAX_RAW_ANSWER = 8 * 2**10  # bytes of an answer that waits as it is until somebody looks
 BODY_VARIABLES = ("CONTENT_TYPE", "CONTENT_LENGTH")
 USUAL_METHODS = {"GET", "HEAD", "POST", "DELETE", "PUT", "PATCH", "OPTIONS"}  # another may hold a key
@@ -292,9 +293,16 @@ def _forced_effects(context: Context) -> str:
 def _log_details(key: str, account: str, forced_effects: str, broken: str, ignored: tuple[str, ...]) -> str:
     """Who sent a request, what was done to its answer on purpose, and which parts of its form had no influence."""
     parts = [
-        account,
         forced_effects and f"forced: {forced_effects}",
         broken,
         ignored and f"ignored: {', '.join(ascii(name)[1:-1] for name in ignored)}",
     ]
-    return masked_text(key, "".join(f"  {part}" for part in parts if part))
+    details = masked_text(key, "".join(f"  {part}" for part in parts if part))
+    return f"  {_shown(account, key)}{details}" if account else details
+
+
+def _shown(account: str, key: str) -> str:
+    """The name of an account; of a sandbox its key, which opens nothing else, or both ends of a long one."""
+    if not is_sandbox(account):
+        return masked_text(key, account)
+    return account if len(account) <= MAX_NAME else f"{account[: MAX_NAME // 2]}\u2026{account[-MAX_NAME // 2 :]}"

@@ -290,13 +290,13 @@ FIELD_ROWS = (  # each is about a `Value`
     Row(
         "client.empty-file",
         lambda item: item.file == b"",
-        "The file of {item.location} is empty",
+        "{item.location} holds an empty file",
         "wait until it is read, or leave the field out",
     ),
     Row(
         "client.no-image",
         lambda item: item.file and not IMAGE.match(item.file, 0, MAX_IMAGE_HEAD),
-        "The file of {item.location} is not an image that browsers show",
+        "{item.location} holds a file that is not an image that browsers show",
         "check its first bytes before you send it",
     ),
     Row(

@@ -420,6 +420,7 @@ def test_records_are_saved_in_the_file_they_came_from(tmp_path: Path) -> None:
     assert fixture.read_text("utf-8") == begun
     assert _ended(*options, host="saved.example.com") == [f"Saved the records in {fixture}."]
     assert fixture.stat().st_mode & 0o777 == 0o640
+    assert fixture.read_text("utf-8").splitlines()[:3] == begun.splitlines()[:3]  # its schema, and two comments
     with MockServer(fixture=fixture) as server:
         listed = Client(over_network(server.base_url), "my-key").get("/api/domains/").json["data"]
         assert [each["host"] for each in listed] == ["saved.example.com", "links.example.com", "go.example.com"]

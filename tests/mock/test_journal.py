@@ -90,6 +90,17 @@ def test_keys_meant_for_others_are_masked_in_queries_forms_and_json(
     assert "a-secret" not in caplog.text + json.dumps(journal(server))
 
 
+def test_the_log_tells_sandboxes_apart_and_shows_no_key_of_an_account(
+    server: MockServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    long_key = f"sandbox-{'a' * 40}-of-test-7"
+    for key in (HARBOUR, "sandbox-alice-1", long_key):
+        ask(server, "GET", "/api/domains/", headers={"Authorization": f"Bearer {key}"})
+    names = [record.getMessage().split("  ")[-1] for record in caplog.records]
+    assert names == ["Harbour Books", "sandbox-alice-1", "sandbox-aaaaaaa\u2026aaaa-of-test-7"]
+
+
 @pytest.mark.parametrize(
     ("media_type", "body"),
     [

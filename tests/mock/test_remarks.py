@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -116,6 +117,7 @@ def test_a_mistake_is_remarked(  # noqa: PLR0913, PLR0917
     ask(server, method, path, **more)
     found = remarks(server)
     assert [named for what, named in found if told in what] == [rule], found
+    assert not any(re.search(r"[a-z] (The|A|An) ", re.sub('"[^"]*"', "", what)) for what, _ in found), found
 
 
 @pytest.mark.parametrize(
@@ -274,6 +276,7 @@ def test_a_slip_of_a_script_is_remarked_with_its_cure(  # noqa: PLR0913, PLR0917
     ask(server, method, path, **more)
     found = remarks(server)
     assert [cure in what for what, named in found if named == rule] == [True], found
+    assert not any(re.search(r"[a-z] (The|A|An) ", re.sub('"[^"]*"', "", what)) for what, _ in found), found
 
 
 @pytest.mark.parametrize(
