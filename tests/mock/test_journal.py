@@ -98,7 +98,7 @@ def test_the_log_tells_sandboxes_apart_and_shows_no_key_of_an_account(
     for key in (HARBOUR, "sandbox-alice-1", long_key):
         ask(server, "GET", "/api/domains/", headers={"Authorization": f"Bearer {key}"})
     names = [record.getMessage().split("  ")[-1] for record in caplog.records]
-    assert names == ["Harbour Books", "sandbox-alice-1", "sandbox-aaaaaaa\u2026aaaa-of-test-7"]
+    assert names == ["Harbour Books", "sandbox-alice-1", "sandbox-aaaaaaa\u2026aaaaa-of-test-7"]
 
 
 @pytest.mark.parametrize(
