@@ -23,7 +23,7 @@ from link_management_contract.texts import printable, shown_url
 from mock_server import output
 from mock_server.choices import system_clock
 from mock_server.documents import write_document
-from mock_server.errors import Refusal, SettingsError
+from mock_server.errors import Refusal, SettingsError, extra
 from mock_server.options import (
     ACCESS,
     BEHAVIOUR,
@@ -360,7 +360,7 @@ def _serve_tools(options: SimpleNamespace) -> None:
 
         serve(options, settings_of(options))
     except ImportError as error:
-        _end(SettingsError(f"`mock-server mcp` needs {error.name}; install the extra [mcp] of this project"))
+        _end(SettingsError(f"`mock-server mcp` needs {error.name}; install it, or {extra('mcp')}"))
     except SettingsError as error:
         _end(error)
 

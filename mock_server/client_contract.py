@@ -16,6 +16,9 @@ STATUSES = {"list": ("200",), "create": ("200", "201"), "read": ("200",), "updat
 DESCRIPTION = """\
 For generators of clients, derived from the contract in `openapi.yaml`. Deployments may answer with other statuses and
 other error bodies than those given here; the contract says what is certain.
+
+The page links of splash pages name a path at which no list answers. To read another page, send the list its number
+(`page`) and the page size of the first (`results_per_page`).
 """
 ERRORS = {
     "ErrorEnvelope": {

@@ -51,6 +51,12 @@ class Refusal(Exception):  # noqa: N818 - an answer, not a failure
         return entry
 
 
+def extra(name: str) -> str:
+    """How to install an extra of this project, as a message says it."""
+    requirement = f"link-management-contract[{name}] @ git+https://<this repository>"
+    return f"the extra [{name}] (with uvx: uvx --from '{requirement}' mock-server ...)"
+
+
 class SettingsError(ValueError):
     """A setting or fixture that the mock cannot use; the message is one line for people."""
 

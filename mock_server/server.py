@@ -31,7 +31,7 @@ from granian.server.mt import MTServer
 from link_management_contract.texts import is_loopback
 from mock_server.control import Control
 from mock_server.control.instance import Instance
-from mock_server.errors import SettingsError
+from mock_server.errors import SettingsError, extra
 from mock_server.http.gateway import Gateway, WsgiSite
 from mock_server.settings import Settings
 
@@ -184,7 +184,7 @@ def _gateway(wsgi_site: WsgiSite, running: Instance, token: str | None) -> Gatew
         forwarding = import_module("mock_server.forwarding.gateway")
     except ImportError as error:
         raise SettingsError(
-            f"`mock-server forward` needs aiohttp 3.14 or later; install it, or the extra [forward]: {error}"
+            f"`mock-server forward` needs aiohttp 3.14 or later; install it, or {extra('forward')}: {error}"
         ) from error
     recorders = running.journal_writer, running.fixture_recording
     gateway: Gateway = forwarding.ForwardingGateway(wsgi_site, running.settings, deployment, *recorders, token)

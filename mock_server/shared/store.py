@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from link_management_contract.texts import shown_url
-from mock_server.errors import Refusal, SettingsError, without_secrets_of
+from mock_server.errors import Refusal, SettingsError, extra, without_secrets_of
 
 PREFIX = re.compile(r"[\w ./-]{1,200}", re.ASCII)
 SECONDS_TO_ANSWER = 5  # for one command
@@ -110,7 +110,7 @@ class Store:
             redis = import_module("redis")
         except ImportError as error:
             raise SettingsError(
-                f"--store needs redis-py 6 or later; install it, or the extra [redis]: {error}"
+                f"--store needs redis-py 6 or later; install it, or {extra('redis')}: {error}"
             ) from error
         self.heads = 0
         self.prefix, self.lifetime, self._renewed = prefix, 2 * lifetime, -float("inf")
