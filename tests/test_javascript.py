@@ -190,7 +190,12 @@ def test_what_is_packed_serves_a_strict_project(node_modules: None, tmp_path: Pa
 @pytest.mark.parametrize(
     ("runner", "fixture", "command", "configuration"),
     [
-        ("playwright", "account", ("playwright", "test"), "{ reporter: 'line' }"),
+        (
+            "playwright",
+            "account",
+            ("playwright", "test"),
+            "{ reporter: [['line'], ['json', { outputFile: 'report.json' }]] }",
+        ),
         ("vitest", "mockAccount", ("vitest", "run"), "{ test: { globalSetup: 'link-management-mock/vitest/setup' } }"),
     ],
     ids=["playwright", "vitest"],
@@ -216,4 +221,6 @@ def test_a_mistake_of_the_client_fails_its_test_alone(  # noqa: PLR0913, PLR0917
     assert done.returncode == 1
     assert re.search(r"\b1 failed\b.*\b2 passed\b", done.stdout, re.DOTALL), done.stdout
     assert "the client made mistakes" in done.stdout + done.stderr
-    assert "pagination.other-sizes-are-not-used: " in done.stdout + done.stderr
+    assert "GET /api/domains/: pagination.other-sizes-are-not-used: " in done.stdout + done.stderr
+    if runner == "playwright":
+        assert (tmp_path / "report.json").read_text("utf-8").count('"name": "requests to the mock"') == 1

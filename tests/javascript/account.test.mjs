@@ -84,7 +84,7 @@ it("tells the mistakes that are not meant, also after it has started again", asy
   await account.reset({ fixture: "empty" });
   await create(account, { title: "no host" });
   assert.deepEqual((await account.remarks()).map(({ rule }) => rule), ["client.unknown-field"]);
-  await assert.rejects(account.finish(), /^Error: the client made mistakes; .*account\.means\("RULE"\):\n {2}client\.unknown-field: [^\n]+$/s);
+  await assert.rejects(account.finish(), /^Error: the client made mistakes; .*account\.means\("RULE"\):\n {2}POST \/api\/domains: client\.unknown-field: [^\n]+$/s);
 });
 
 it("means every mistake if no rule is named, and finishes without what was forced", async () => {

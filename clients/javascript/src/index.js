@@ -68,8 +68,18 @@ async function send(url, token, method, path, body) {
   });
   const content = await text(answer);
   if (answer.statusCode && answer.statusCode < 300) return content && JSON.parse(content);
-  const [, title = content.slice(0, 300)] = /"title":\s*("(?:[^"\\]|\\.)*")/.exec(content) ?? [];
-  throw new Error(`${method} ${url}/_mock/${path} was answered with ${answer.statusCode}: ${title.trim()}`);
+  const [, title = JSON.stringify(content.slice(0, 300))] = /"title":\s*("(?:[^"\\]|\\.)*")/.exec(content) ?? [];
+  throw new Error(`${method} ${url}/_mock/${path} was answered with ${answer.statusCode}: ${JSON.parse(title).trim()}`);
+}
+
+/**
+ * The mistakes of an account's client that are not meant, each with its request.
+ * @param {import("./index.js").Account} account
+ */
+async function mistakes(account) {
+  const entries = await account.journal({ remarks: true });
+  return entries.flatMap(({ method, path, remarks }) =>
+    remarks.filter((each) => !each.is_meant).map((remark) => ({ request: `${method} ${path}`, remark })));
 }
 
 /**
@@ -98,19 +108,16 @@ function accountOf({ baseUrl, control }, key) {
       if (remarks !== undefined) query.set("remarks", remarks ? "1" : "0");
       return (await control("GET", `journal?${query}`)).entries;
     },
-    remarks: async () => {
-      const entries = await account.journal({ remarks: true });
-      return entries.flatMap((entry) => entry.remarks).filter((each) => !each.is_meant);
-    },
+    remarks: async () => (await mistakes(account)).map(({ remark }) => remark),
     means: async (...rules) => {
       const every = [...meant, ...(rules.length ? rules : ["*"])];
       meant.splice(0, Infinity, ...(await control("POST", `accounts/${key}/meant`, every)));
     },
     setClock: (now) => control("POST", "clock", { now, api_key: key }),
     finish: async () => {
-      const remarks = await account.remarks();
+      const found = await mistakes(account);
       await account.reset(); // what is forced on it would be in the way of others, as there is a limit
-      const made = remarks.map(({ rule, what }) => `\n  ${rule}: ${what}`);
+      const made = found.map(({ request, remark: { rule, what } }) => `\n  ${request}: ${rule}: ${what}`);
       if (made.length)
         throw new Error(`the client made mistakes; where they are meant, call account.means("RULE"):${made.join("")}`);
     },

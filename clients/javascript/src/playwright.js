@@ -16,10 +16,16 @@ const fixtures = {
     await use(mock);
     await mock.stop();
   }, { scope: "worker", timeout: 0 }], // startMock has a limit of its own
-  account: async ({ mock }, use, { title }) => {
-    const account = await mock.createAccount(title);
+  account: async ({ mock }, use, testInfo) => {
+    const account = await mock.createAccount(testInfo.title);
     await use(account);
-    await account.finish();
+    /** @type {unknown} */
+    const mistakes = await account.finish().catch((error) => error);
+    if (mistakes || testInfo.status !== testInfo.expectedStatus) {
+      const body = JSON.stringify(await account.journal(), null, 1);
+      await testInfo.attach("requests to the mock", { body, contentType: "application/json" });
+    }
+    if (mistakes) throw mistakes;
   },
 };
 
