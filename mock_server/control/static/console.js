@@ -45,6 +45,7 @@ async function draw() {
     main.replaceChildren(
       h("h1", {}, "This page cannot be shown"),
       h("p", { class: "said bad", role: "alert" }, error.message),
+      h("p", {}, h("a", { href: "/" }, "The overview")),
     );
     if (!(error instanceof Problem)) throw error;
   }

@@ -1,8 +1,8 @@
 // The journal: the latest requests, live, filtered as somebody types.
 import { ask, confirmed, cut, h, option, query, say } from "./page.js";
-import { archive, isPreflight, row, table, target } from "./requests.js";
+import { archive, isConsole, isPreflight, row, table, target } from "./requests.js";
 
-const MOST = 200; // rows
+const PAGE = 50; // rows
 const METHODS = ["GET", "POST", "DELETE", "PUT", "PATCH", "HEAD", "OPTIONS"];
 
 export async function render({ redraw }) {
@@ -17,7 +17,7 @@ export async function render({ redraw }) {
         role: "search",
         "aria-label": "Find requests",
         onsubmit: (event) => event.preventDefault(),
-        oninput: () => filter(),
+        oninput: () => showPage(1),
       },
       h("label", {}, "Account ", accounts),
       h(
@@ -55,7 +55,14 @@ export async function render({ redraw }) {
         h("input", { type: "checkbox", name: "preflights", checked: given.has("preflights") }),
         " preflights",
       ),
+      h(
+        "label",
+        { class: "check" },
+        h("input", { type: "checkbox", name: "console", checked: given.has("console") }),
+        " from this console",
+      ),
     );
+  let pageNumber = 1;
   const shown = table([], "title"),
     body = shown.querySelector("tbody"),
     nothing = h("p", { class: "quiet" }, "Nothing so far.");
@@ -66,7 +73,7 @@ export async function render({ redraw }) {
     accounts.replaceChildren(option("", "any", chosen), ...names.map((each) => option(each, cut(each, 40), chosen)));
   };
   const passes = (entry) => {
-    const { account, method, path, status, remarks, preflights } = filters.elements,
+    const { account, method, path, status, remarks, preflights, console: own } = filters.elements,
       wanted = path.value.trim().replace(/\*$/, "");
     return (
       (!account.value || entry.account === account.value) &&
@@ -74,13 +81,31 @@ export async function render({ redraw }) {
       target(entry).includes(wanted) &&
       String(entry.status ?? "").startsWith(status.value.trim()) &&
       (!remarks.checked || entry.remarks.length > 0) &&
-      (preflights.checked || method.value === "OPTIONS" || !isPreflight(entry))
+      (preflights.checked || method.value === "OPTIONS" || !isPreflight(entry)) &&
+      (own.checked || !isConsole(entry))
     );
   };
-  const filter = () => {
-    body.replaceChildren(...entries.filter(passes).slice(-MOST).reverse().map(row));
-    nothing.hidden = body.rows.length > 0;
+  const pages = h("nav", { class: "line", "aria-label": "Pages" });
+  const turnTo = (number, text) =>
+    h("button", { type: "button", onclick: () => showPage(number) || shown.scrollIntoView() }, text);
+  const showPages = (found) => {
+    const count = Math.max(1, Math.ceil(found / PAGE));
+    pages.hidden = found === 0;
+    pages.replaceChildren(
+      ...[
+        pageNumber > 1 && turnTo(pageNumber - 1, "Newer"),
+        h("span", {}, `Page ${pageNumber} of ${count}, ${found} in all`),
+        pageNumber < count && turnTo(pageNumber + 1, "Older"),
+      ].filter(Boolean),
+    );
+    nothing.hidden = found > 0;
     nothing.textContent = entries.length > 0 ? "Nothing matches." : "Nothing so far.";
+  };
+  const showPage = (number) => {
+    const found = entries.filter(passes).reverse();
+    pageNumber = number;
+    body.replaceChildren(...found.slice((number - 1) * PAGE, number * PAGE).map(row));
+    showPages(found.length);
     const kept = [...new FormData(filters)].filter((each) => each[1]);
     history.replaceState(null, "", kept.length > 0 ? `?${new URLSearchParams(kept)}` : location.pathname);
   };
@@ -103,13 +128,14 @@ export async function render({ redraw }) {
     entries.push(entry);
     if (!entries.slice(0, -1).some((each) => each.account === entry.account)) offerAccounts();
     if (!passes(entry)) return;
-    nothing.hidden = true;
+    showPages(entries.filter(passes).length);
+    if (pageNumber > 1) return; // somebody is reading
     body.prepend(row(entry));
-    while (body.rows.length > MOST) body.deleteRow(-1);
+    while (body.rows.length > PAGE) body.deleteRow(-1);
   });
   addEventListener("pagehide", () => events.close());
   offerAccounts();
-  filter();
+  showPage(1);
   return [
     h(
       "div",
@@ -117,10 +143,11 @@ export async function render({ redraw }) {
       h("h1", { id: "title" }, "Journal"),
       confirmed("Empty the journal", "Yes, forget all requests", clear),
     ),
+    archive(),
     filters,
     live,
     shown,
     nothing,
-    ...archive(),
+    pages,
   ];
 }

@@ -80,7 +80,7 @@ function accountsTable(about, accounts, labelled, areSandboxes) {
         "a",
         {
           href: `/_mock/console/records/${resource.name}?account=${encodeURIComponent(account.key)}`,
-          "aria-label": `${spelled(resource.name)} of ${account.name}`,
+          "aria-label": `${account.totals[resource.name]} ${spelled(resource.name)} of ${account.name}`,
         },
         String(account.totals[resource.name]),
       ),

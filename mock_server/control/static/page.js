@@ -66,10 +66,19 @@ function problemIn(status, text) {
   }
 }
 
-// Shows a message above the page, with a button if there is something that can be undone.
-export function say(text, undo = null) {
-  const button = undo && h("button", { type: "button", onclick: undo }, "Undo");
-  document.getElementById("said").replaceChildren(h("p", { class: "said line spread" }, h("span", {}, text), button));
+// Shows a message in view until it is dismissed, with a button if there is something that can be undone.
+export function say(text, undo = null, isRefusal = false) {
+  const said = document.getElementById("said");
+  const message = isRefusal ? { class: "said line bad", role: "alert" } : { class: "said line" };
+  said.replaceChildren(
+    h(
+      "div",
+      message,
+      h("span", {}, text),
+      undo && h("button", { type: "button", onclick: undo }, "Undo"),
+      h("button", { type: "button", class: "dismiss", "aria-label": "Dismiss", onclick: () => said.replaceChildren() }),
+    ),
+  );
 }
 
 // Shows a message on the next page.
@@ -84,7 +93,7 @@ export function repeatWhatWasSaid() {
   if (text) say(text);
 }
 
-// Does what a button asks for, and shows a refusal above the page.
+// Does what a button asks for, and shows a refusal.
 export function doing(action) {
   return async (event) => {
     event?.preventDefault();
@@ -92,7 +101,7 @@ export function doing(action) {
       await action(event);
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
-      document.getElementById("said").replaceChildren(h("p", { class: "said bad", role: "alert" }, error.message));
+      say(error.message, null, true);
     }
   };
 }

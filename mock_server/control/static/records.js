@@ -7,6 +7,7 @@ import {
   doing,
   h,
   option,
+  Problem,
   query,
   say,
   sayOn,
@@ -29,11 +30,24 @@ export async function render({ about, redraw, parts: [name, identifier] }) {
   if (known.every((each) => each.key !== given)) known.push(account);
   const resource = about.resources.find((each) => each.name === (name ?? about.resources[0].name));
   if (!resource)
-    return [h("h1", {}, "Records"), h("p", { class: "said bad", role: "alert" }, `There is no resource "${name}".`)];
+    return [
+      h("h1", {}, "Records"),
+      h("p", { class: "said bad", role: "alert" }, `There is no resource "${name}".`),
+      h("p", {}, h("a", { href: BASE }, "All records")),
+    ];
   const place = { about, redraw, account, resource, known };
   if (identifier === undefined) return list(place);
-  const record = identifier === "new" ? null : await ask(recordsUrl(place, identifier));
-  return form(place, record);
+  if (identifier === "new") return form(place, null);
+  try {
+    return form(place, await ask(recordsUrl(place, identifier)));
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    return [
+      h("h1", {}, `${capitalized(spelled(resource.name))}, record ${identifier}`),
+      h("p", { class: "said bad", role: "alert" }, error.message),
+      h("p", {}, h("a", { href: listUrl(place) }, `All ${spelled(resource.name)} of `, shortened(account.name, 40))),
+    ];
+  }
 }
 
 const recordsUrl = ({ account, resource }, identifier = null, more = {}) =>
@@ -234,7 +248,7 @@ async function deleteWithUndo(place, record) {
   await send(about, account.key, "DELETE", resource.paths.delete.replace("{id}", record.id));
   await place.redraw();
   say(
-    "Deleted.",
+    `Deleted ${record.read[resource.label] || record.id}.`,
     doing(async () => {
       const creation = new FormData(),
         update = new FormData();
@@ -295,7 +309,7 @@ function form(place, record) {
   show(element);
   const remove = async () => {
     await send(about, account.key, "DELETE", resource.paths.delete.replace("{id}", record.id));
-    sayOn(listUrl(place), "Deleted.");
+    sayOn(listUrl(place), `Deleted ${record.read[resource.label] || record.id}.`);
   };
   return [
     h("p", {}, h("a", { href: listUrl(place) }, `All ${spelled(resource.name)} of `, shortened(account.name, 40))),

@@ -5,6 +5,9 @@ export const FAILED = 400;
 
 export const target = (entry) => (entry.query ? `${entry.path}?${entry.query}` : entry.path);
 
+// Whether a request came from these pages, the contract's among them.
+export const isConsole = (entry) => (entry.headers.Referer ?? "").includes("/_mock/console");
+
 export const isPreflight = (entry) => entry.method === "OPTIONS" && "Access-Control-Request-Method" in entry.headers;
 
 export function method(entry) {
@@ -46,7 +49,7 @@ export function row(entry) {
       h("a", { href: `/_mock/console/journal/${entry.number}` }, method(entry), ` ${target(entry)}`),
     ),
     h("td", {}, status(entry)),
-    h("td", { class: "key" }, shortened(entry.account || "none")),
+    h("td", { class: "key" }, shortened(entry.account || "none", 22)),
     h("td", { class: "number" }, String(entry.milliseconds)),
     h(
       "td",
@@ -58,17 +61,18 @@ export function row(entry) {
     h(
       "td",
       {},
-      h(
-        "button",
-        {
-          type: "button",
-          class: "small",
-          title: "Fail the next one like this",
-          "aria-label": `Fail the next ${entry.method} ${entry.path} like this`,
-          onclick: doing(() => failNext(entry)),
-        },
-        "Fail next",
-      ),
+      entry.path.includes("/api/") &&
+        !isPreflight(entry) &&
+        h(
+          "button",
+          {
+            type: "button",
+            class: "small",
+            "aria-label": `Fail next ${entry.method} ${entry.path}`,
+            onclick: doing(() => failNext(entry)),
+          },
+          "Fail next",
+        ),
     ),
   );
 }
@@ -96,8 +100,10 @@ export function table(entries, labelled) {
 
 export function archive() {
   const url = new URL("/_mock/journal.har", location.href).href;
-  return [
-    h("p", {}, h("a", { class: "button", href: "/_mock/journal.har", download: "journal.har" }, "Save as HAR")),
+  return h(
+    "div",
+    { class: "line" },
+    h("a", { class: "button", href: "/_mock/journal.har", download: "journal.har" }, "Save as HAR"),
     h(
       "details",
       { id: "judge" },
@@ -106,7 +112,7 @@ export function archive() {
       h("pre", { tabindex: 0 }, h("code", {}, "contract-tests judge journal.har")),
       h("pre", { tabindex: 0 }, h("code", {}, `curl -o journal.har ${url} && contract-tests judge journal.har`)),
     ),
-  ];
+  );
 }
 
 // The latest requests, and the remarks about all of them, the most frequent first.
@@ -118,7 +124,7 @@ export function latest(journal, labelled) {
   }
   const most = [...counts.values()].sort((one, other) => other.times - one.times).slice(0, 5);
   const shown = journal
-    .filter((entry) => !isPreflight(entry))
+    .filter((entry) => !isPreflight(entry) && !isConsole(entry))
     .slice(-5)
     .reverse();
   return [

@@ -227,6 +227,7 @@ function searchFor() {
       hits += found;
     }
     status.textContent = words.length > 0 ? `${hits} found` : "";
+    if (words.length > 0) event.target.closest("p").scrollIntoView(); // what it finds is below
   };
   return h(
     "p",
