@@ -15,7 +15,6 @@ from contract_tests.verdicts import Result, Verdict
 from link_management_contract import Contract, load_yaml
 
 LONGEST = 2**20  # characters of a file
-MENDED = (Verdict.PASS, Verdict.NOT_APPLICABLE)
 DAYS = 90  # that a new waiver lasts, unless it is changed
 FIELDS = ("rule", "kind", "reason", "until")
 YAML_ERRORS = (
@@ -93,17 +92,23 @@ def apply_waivers(
             if fnmatchcase(resource, waiver.resource)
         ]
         matching_results = [by_pair[pair] for pair in matching if pair in by_pair]
-        waived_results = [result for result in matching_results if result.verdict not in MENDED]
+        waived_results = [result for result in matching_results if not _is_mended(result)]
         if not matching:
             stale.append(f"{waiver}: the contract has no such rule for this resource")
         elif waiver.end_date < today:
             stale.append(f"{waiver}: its time is over")
-        elif len(matching_results) == len(matching) and all(result.verdict in MENDED for result in matching_results):
+        elif len(matching_results) == len(matching) and not waived_results:
             stale.append(f"{waiver}: nothing fails there any more; take it out")
         else:
             reason = f"{waiver.reason} (until {waiver.end_date})"
             by_pair |= {(result.rule.id, result.resource): replace(result, waived=reason) for result in waived_results}
     return list(by_pair.values()), stale
+
+
+def _is_mended(result: Result) -> bool:
+    """Whether nothing fails there any more; a run without a second key, for example, does not know."""
+    does_not_apply = result.verdict is Verdict.NOT_APPLICABLE and not result.unjudged
+    return result.verdict is Verdict.PASS or does_not_apply
 
 
 class _Dumper(yaml.SafeDumper):

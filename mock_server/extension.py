@@ -12,6 +12,7 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from flask import Flask
 
 from mock_server.errors import SettingsError
+from mock_server.http.messages import read_parts
 
 MODULE = "mock_extension"
 FAILURE = b'{"errors": [{"title": "The extension of the mock failed; its log shows where.", "status": 500}]}'
@@ -51,12 +52,12 @@ class Extension:
 
 
 def _answering(app: Flask) -> WSGIApplication:
-    """An application that also answers where Flask itself fails, as where a hook returns no answer."""
+    """An application that also answers where Flask itself fails, as where a hook returns no answer or a body breaks."""
     inner: WSGIApplication = app.wsgi_app
 
     def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         try:
-            return inner(environ, start_response)
+            return [b"".join(read_parts(inner(environ, start_response)))]
         except BaseException:  # a `sys.exit()` of the file's too
             app.logger.exception("an extension failed on %s %s", environ["REQUEST_METHOD"], environ["PATH_INFO"])
             start_response("500 Internal Server Error", [("Content-Type", "application/json")])

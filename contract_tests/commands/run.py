@@ -102,7 +102,9 @@ def _gated(outcome: Outcome, regression: compare.Regression) -> int:
     """The exit status of a run that only has to be no worse than an earlier one."""
     if regression.worsened:
         return FAILED
-    return 0 if outcome.status in (FAILED, UNDECIDED) and not (outcome.stale or outcome.exceeded) else outcome.status
+    if outcome.status in (FAILED, UNDECIDED) and not (outcome.stale or outcome.exceeded):
+        return BROKEN if outcome.left else 0
+    return outcome.status
 
 
 class ProgressDisplay:

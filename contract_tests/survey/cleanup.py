@@ -109,10 +109,12 @@ def _is_missing(visitor: Visitor, entry: Entry, listing: Listing) -> bool:
 
 def _look_elsewhere(visitor: Visitor) -> None:
     """Read in the other account what the account never showed; what is there is that account's to clean up."""
+    tries = TRIES
     for entry in _left(visitor) if OTHER in visitor.target.keys else []:
         if entry.identifier is None or entry.seen or not entry.marker:
             continue
-        read = _clearly(partial(visitor.read, entry.identifier, Expect.OPEN, OTHER))
+        read = _clearly(partial(visitor.read, entry.identifier, Expect.OPEN, OTHER), tries)
+        tries = 0 if read.status in UNCLEAR else tries  # what stays a refusal is how such reads are answered here
         if read.record and begins(read.record.get(visitor.resource.label), entry.marker):
             visitor.evidence.stray_reads.append(read)
             visitor.target.ledger.note_owner(entry, OTHER)
@@ -137,10 +139,10 @@ def _clean_other_account(visitor: Visitor) -> None:
             ledger.note_deleted(resource, identifier, OTHER)
 
 
-def _clearly(send: Callable[[], Exchange]) -> Exchange:
+def _clearly(send: Callable[[], Exchange], tries: int = TRIES) -> Exchange:
     """The answer to a request by the other account, sent a few times if it may have come too soon."""
     exchange = send()
-    for _ in range(TRIES):
+    for _ in range(tries):
         if exchange.status not in UNCLEAR:
             break
         time.sleep(BETWEEN_TRIES)

@@ -41,9 +41,7 @@ def create(visitor: Visitor, *creates: Create) -> list[Creation]:
         InvisibleError: if a returned id is not that of the new record.
     """
     resource, creations, known_ids = visitor.resource, list[Creation](), set[int]()
-    exchanges = visitor.side_by_side(
-        [partial(visitor.post, step.form, step.expects, form_style=step.form_style) for step in creates]
-    )
+    exchanges = [visitor.post(step.form, step.expects, form_style=step.form_style) for step in creates]
     outcomes = [
         _retry(visitor, requested, exchange) if exchange.failed else (exchange, exchange.made_id)
         for requested, exchange in zip(creates, exchanges, strict=True)

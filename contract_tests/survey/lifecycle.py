@@ -32,12 +32,9 @@ def change(visitor: Visitor, *updates: Update) -> list[Record]:
     Raises:
         WriteRefusedError: if one is not known to be the run's own.
     """
-    exchanges = visitor.side_by_side(
-        [
-            partial(visitor.update, step.identifier, step.form, step.expects, form_style=step.form_style)
-            for step in updates
-        ]
-    )
+    exchanges = [
+        visitor.update(step.identifier, step.form, step.expects, form_style=step.form_style) for step in updates
+    ]
     changed = [
         (update, exchange, {name: value for name, value in update.form.items() if isinstance(value, str)})
         for update, exchange in zip(updates, exchanges, strict=True)

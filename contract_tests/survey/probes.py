@@ -203,9 +203,8 @@ def _nameless(visitor: Visitor, subjects: list[int]) -> None:
 def _write_each(visitor: Visitor, forms: Mapping[int, dict[str, FormValue] | None]) -> None:
     """Update records in ways that may be refused, and only then read what they show."""
     with suppress(WriteRefusedError):
-        visitor.side_by_side(
-            [partial(visitor.update, record_id, form, Expect.OPEN) for record_id, form in forms.items()]
-        )
+        for identifier, form in forms.items():
+            visitor.update(identifier, form, Expect.OPEN)
         visitor.let_settle()
         visitor.side_by_side([partial(visitor.read, identifier) for identifier in forms])
 

@@ -12,8 +12,8 @@ from mock_server.settings import Deployment
 
 READS = ("GET", "HEAD", "OPTIONS")
 METHODS_NOT_FORWARDED = ("CONNECT", "TRACE")
-OVERRIDE = re.compile("HTTP_(?!ACCESS_CONTROL_REQUEST_METHOD).*(METHOD|VERB).*")
-PARAMETER = re.compile(".*(method|verb|methodoverride)")  # without anything but letters
+OVERRIDE = re.compile("HTTP_(?!ACCESS_CONTROL_REQUEST_METHOD$).*(METHOD|VERB).*")
+PARAMETER = re.compile(".*(method|verb).*")  # without anything but letters
 PLACEHOLDER = b"to be forwarded"
 
 

@@ -13,7 +13,7 @@ HIDDEN_TEXT = "[not shown: it may hold a key]"
 UNREADABLE = "[not shown: it cannot be decompressed]"
 SCHEMES = ("bearer", "basic", "digest", "token")
 WORDS = ("key", "token", "secret", "passw", "credential", "authorization", "cookie", "session")
-PAIR = re.compile(r"(?<![\w%.\[\]-])([\w%.\[\]-]{1,300})=([^&;,\s\"'<>]+)")
+PAIR = re.compile(r"(?<![\w%.\[\]-])([\w%.\[\]-]{1,300})=\"?([^&;,\s\"'<>]+)")
 MEMBER = re.compile(
     r'("([^"\\]{1,300})"\s*:\s*)(?:"(?:[^"\\]|\\.)*"?|[^\s,}\]"]+)'
 )  # of JSON, perhaps cut off in its value
@@ -44,8 +44,8 @@ def masked_header(name: str, text: str) -> str:
 def masked_query(query: str) -> str:
     if not query or not is_secret(unquote_plus(query)):
         return query
-    pairs = (pair.partition("=") for pair in query.split("&"))
-    return "&".join(
+    pairs = (pair.partition("=") for pair in re.split("([&;])", query))
+    return "".join(
         f"{name}{equals}{MASKED}" if equals and is_secret(unquote_plus(name)) else f"{name}{equals}{text}"
         for name, equals, text in pairs
     )

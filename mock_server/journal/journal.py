@@ -186,7 +186,9 @@ class RawEntry:
     @property
     def size(self) -> int:
         form = sum([len(name) + len(part if isinstance(part, str) else part.name) for name, part in self.form])
-        return BARE + len(self.query) + len(self.text) + len(self.answer) + form + sum(map(len, self.headers.values()))
+        headers = sum(map(len, self.headers)) + sum(map(len, self.headers.values()))
+        answer_headers = sum([len(name) + len(text) for name, text in self.head.headers])
+        return BARE + len(self.query) + len(self.text) + len(self.answer) + form + headers + answer_headers
 
     def complete(self) -> Entry:
         seconds, milliseconds = divmod(int(self.time * 1000), 1000)
