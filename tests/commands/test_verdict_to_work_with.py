@@ -144,6 +144,15 @@ def test_failures_are_written_on_the_way(tmp_path: Path) -> None:
     assert "fail" in {each["verdict"] for each in results["results"]}
 
 
+def test_records_that_are_left_behind_are_never_as_before(tmp_path: Path) -> None:
+    with MockServer(fixture="empty", records=3, defects=("deletes-fail",)) as server:
+        options = ("--base-url", server.base_url, *QUICK, "--rules", "operations.delete-answers")
+        first = command("run", *options, "--report-dir", tmp_path)
+        same = command("run", *options, "--baseline", tmp_path)
+    assert (first.returncode, same.returncode) == (1, 3)
+    assert "left behind" in same.stderr
+
+
 def test_a_server_with_known_failures_gates_by_what_is_worse(tmp_path: Path) -> None:
     with MockServer(defects=("total-is-one-more",)) as broken:
         first = command("run", "--base-url", broken.base_url, *FEW, "--report-dir", tmp_path)

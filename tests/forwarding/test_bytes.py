@@ -235,10 +235,12 @@ def test_read_only_refuses_whatever_may_write(up: Upstream) -> None:
             assert refused.status_code == 405
             assert "--read-only" in refused.json()["errors"][0]["title"]
             assert refused.headers["proxy-status"] == "mock-server; error=http_request_denied"
-        for name in ("X-HTTP-Method-Override", "X-Method", "X-HTTP-Verb", "Method-Override", "HTTP-Method", "Verb"):
+        names = ("X-HTTP-Method-Override", "X-Method", "X-HTTP-Verb", "Method-Override", "HTTP-Method", "Verb")
+        for name in (*names, "Access-Control-Request-Method-Override"):
             assert requests.get(there, headers=KEY | {name: "DELETE"}).status_code == 405
         queries = (
             "_method=DELETE %5fmethod _METHOD=DELETE _method[]=DELETE a=1;_method=DELETE .method=DELETE x-method verb"
+            " method_name=DELETE methods=D verbs=D httpMethodName=D"
         )
         for query in queries.split():
             assert requests.get(f"{there}?{query}", headers=KEY).status_code == 405

@@ -171,7 +171,14 @@ def test_a_hook_that_fails_is_answered_and_logged_with_its_line(
     [
         ["@app.after_request", "def forget(answer):", "    answer.headers['X-A'] = 'b'"],
         ["@app.before_request", "def leave():", "    raise SystemExit"],
+        [
+            "@app.after_request",
+            "def break_off(answer):",
+            "    answer.response = ('x' if number else 1 / 0 for number in (1, 0))",
+            "    return answer",
+        ],
     ],
+    ids=["no answer", "an exit", "a body that breaks"],
 )
 def test_what_flask_itself_fails_on_is_answered_and_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, lines: list[str]
@@ -181,6 +188,7 @@ def test_what_flask_itself_fails_on_is_answered_and_logged(
     assert (answer.status_code, answer.mimetype) == (500, "application/json")
     assert answer.headers["Access-Control-Allow-Origin"]
     assert "an extension failed on GET /api/domains/" in caplog.text
+    assert [entry.status for entry in mock.server.running.journal.find()] == [500]
 
 
 def test_a_forced_lag_works_while_the_file_has_a_mistake(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from wire import HARBOUR, PNG, Client, over_network
 from mock_server import MockServer
 from mock_server.http.masking import UNREADABLE, masked_answer, masked_whole
 from mock_server.journal.exports import curl
-from mock_server.journal.journal import MAX_TEXT_LENGTH, Count, Entry, Journal, Remark
+from mock_server.journal.journal import MAX_TEXT_LENGTH, Count, Entry, Head, Journal, RawEntry, Remark
 
 SHARED = pytest.mark.usefixtures("store")  # for what a store in Redis does in code of its own
 
@@ -59,6 +59,8 @@ def test_the_key_is_masked_in_an_odd_method_and_in_the_media_type_of_a_part(serv
         {"X-Client-Secret": "a-secret"},
         {"X-Password": "a-secret"},
         {"Authorization": "a-secret"},
+        {"X-Signature": 'v=1, token="a-secret"'},
+        {"Referer": "https://example.com/?a=1;token=a-secret"},
     ],
     ids=lambda headers: next(iter(headers)),
 )
@@ -74,7 +76,7 @@ def test_keys_meant_for_others_are_masked_in_queries_forms_and_json(
     server: MockServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
-    ask(server, "GET", "/api/domains/1?a=1&api_key=a-secret&auth%5Btoken%5D=a-secret&page=2")
+    ask(server, "GET", "/api/domains/1?a=1&api_key=a-secret&auth%5Btoken%5D=a-secret;token=a-secret&page=2")
     ask(server, "POST", "/api/domains", data={"host": "a.example.com", "password": "a-secret"})
     ask(
         server, "POST", "/api/domains", json={"host": "x", "nested": {"auth_token": "a-secret", "n": 1, "key": 1234567}}
@@ -82,7 +84,7 @@ def test_keys_meant_for_others_are_masked_in_queries_forms_and_json(
     ask(server, "POST", "/api/elsewhere", data={"password": "a-secret"})
     ask(server, "POST", "/api/domains", data={"password": "a-secret"}, headers={"Authorization": "Bearer wrong"})
     query, form, body, *unread = journal(server)
-    assert query["query"] == "a=1&api_key=[key]&auth%5Btoken%5D=[key]&page=2"
+    assert query["query"] == "a=1&api_key=[key]&auth%5Btoken%5D=[key];token=[key]&page=2"
     assert form["fields"] == {"host": "a.example.com", "password": "[key]"}
     assert json.loads(body["body"]) == {"host": "x", "nested": {"auth_token": "[key]", "n": 1, "key": "[key]"}}
     assert [(entry["fields"], entry["body"]) for entry in unread] == [({}, ""), ({}, "")]
@@ -273,6 +275,16 @@ def test_it_is_bounded_in_number_and_in_bytes() -> None:
     assert [entry.number for entry in kept.find()] == [3, 4, 5]
     kept.add(Entry("", "", "GET", "/" * 4000, "", {}))
     assert [entry.number for entry in kept.find()] == [5, 6]
+
+
+@pytest.mark.parametrize("place", ["names", "answer"])
+def test_long_names_of_headers_and_headers_of_answers_count_as_its_bytes(place: str) -> None:
+    kept, long = Journal(most_bytes=100_000), "X" * 1000
+    headers = {f"{long}{number}": "" for number in range(20)} if place == "names" else {}
+    head = Head(200, [(long, long)] * 10 if place == "answer" else [])
+    for _ in range(50):
+        kept.add(RawEntry(0.0, "", "", "GET", "/", "", headers, head, 1.0))
+    assert len(kept.find()) < 6
 
 
 def test_a_remark_is_counted_after_its_request_is_gone() -> None:

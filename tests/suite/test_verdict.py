@@ -58,6 +58,15 @@ def test_a_waiver_covers_all_that_a_rule_says_of_a_resource() -> None:
     assert (waived.waived, stale) == ("ticket 12 (until 2027-01-31)", [])
 
 
+def test_a_waiver_is_not_stale_where_a_run_could_not_judge_what_it_matches() -> None:
+    waiver = Waiver(KEYLESS.rule.id, KEYLESS.resource, "ticket 12", date(2027, 1, 31))
+    [kept], stale = apply_waivers([waiver], [KEYLESS], CONTRACT, date(2026, 12, 1))
+    assert (kept.verdict, stale) == (Verdict.NOT_APPLICABLE, [])
+    absent = replace(KEYLESS, unjudged="")
+    _, [told] = apply_waivers([waiver], [absent], CONTRACT, date(2026, 12, 1))
+    assert told.endswith("nothing fails there any more; take it out")
+
+
 def test_what_was_not_judged_is_said_with_the_reason() -> None:
     assert unjudged([PASS, KEYLESS, KEYLESS, ODD]) == [
         "separation of accounts (no second key)",
