@@ -216,9 +216,9 @@ class _Course:
         if not fill:  # what later creates do to other records shows in the first
             self._note_created([*created, *extra_ids])
             noted_count, extra_ids = len(created), []
-        creates = [replace(kind, known_ids=known_ids | set(created)) for kind in _creates_of_each_kind(visitor)[1:]]
-        creations = create(visitor, *creates)
-        created += [creation.identifier for creation in creations if creation.identifier is not None]
+        for kind in _creates_of_each_kind(visitor)[1:]:  # each read at once: a later create may remove it
+            [creation] = create(visitor, replace(kind, known_ids=known_ids | set(created)))
+            created += [creation.identifier] if creation.identifier is not None else []
         self._note_created([*created[noted_count:], *extra_ids])
         if fill and created:
             self._fill(created, exact=(before.total or 1) % 10 == 0)
