@@ -209,7 +209,7 @@ COMMANDS: dict[str, tuple[str, tuple[click.Parameter, ...]]] = {
             _option(["--defect"], multiple=True, metavar="NAME", help="only this one [default: all that the mock has]"),
             _option(["--seeds"], type=IntRange(1), default=5, metavar="N", help="servers with each defect"),
             _option(["--grease"], type=IntRange(1), default=300, metavar="N", help="correct servers"),
-            _flag("--short", "try a sample of both, in little more than a minute"),
+            _flag("--short", "try a sample of both"),
             _option(["--jobs"], type=IntRange(1), metavar="N", help="servers judged at once [default: 4 a core]"),
             _option(["--markdown"], type=FILE, metavar="FILE", help="write the matrix to this file, as Markdown"),
             _option(["--json"], type=FILE, metavar="FILE", help="write the matrix to this file, as JSON"),
