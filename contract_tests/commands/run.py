@@ -213,7 +213,7 @@ def carry_out(
     """
     checked = _options(contract, options)
     _keep_examples_elsewhere()
-    left_before = adopt(contract, options.adopt, options) if options.adopt else []
+    records_not_adopted = adopt(contract, options.adopt, options) if options.adopt else []
     if checked.connection.insecure:
         complain("INSECURE: any certificate is trusted, so nobody knows whose answers these are")
     account, token = digest_of(checked.api_key), f"x{secrets.token_hex(2)}"
@@ -230,7 +230,7 @@ def carry_out(
         try:
             certain = display.certain if display and display.shows_failures else None
             outcome = run(contract, checked, ledger, progress, interrupted, certain)
-            return replace(outcome, notes=(*left_before, *outcome.notes))
+            return replace(outcome, notes=(*records_not_adopted, *outcome.notes))
         finally:
             report_left(ledger)
             if ledger.needed and ledger.path:

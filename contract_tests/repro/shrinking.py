@@ -84,11 +84,12 @@ class Shrinking:
         """Whether another client's read or list is answered otherwise unless the account itself has looked before."""
         exchanges, subject = shortest.exchanges, shortest.finding.exchange
         earlier = [step for step in exchanges if step.number < subject.number]
-        without = [step for step in earlier if step.request.method != "GET" or step.request.identity != OWN_KEY]
-        is_own = subject.request.identity == OWN_KEY or subject.request.method != "GET"
-        if is_own or without == earlier or self._visitor.target.request_count + 2 * len(exchanges) > end:
+        looks = [step for step in earlier if step.request.method == "GET" and step.request.identity == OWN_KEY]
+        is_own_or_write = subject.request.identity == OWN_KEY or subject.request.method != "GET"
+        if is_own_or_write or not looks or self._visitor.target.request_count + 2 * len(exchanges) > end:
             return False
-        answers = [self._answers([*without, subject], exchanges) for _ in range(2)]
+        steps_without_looks = [step for step in earlier if step not in looks]
+        answers = [self._answers([*steps_without_looks, subject], exchanges) for _ in range(2)]
         return all(answer and answer[-1].status != subject.status for answer in answers)
 
     def _count_shown(self, rule: Rule, finding: Violation, steps: Sequence[Exchange], end: int) -> None:
@@ -112,20 +113,20 @@ class Shrinking:
 
     def _try_beside_others(self, rule: Rule, finding: Violation, steps: Sequence[Exchange]) -> object:
         """Send steps while others send lists, as many as there are steps."""
-        target, is_over = self._visitor.target, Event()
+        target, has_ended = self._visitor.target, Event()
 
         def attempt() -> ShortestSteps | None:
             try:
                 return self._try(rule, finding, steps, steps)
             finally:
-                is_over.set()
+                has_ended.set()
 
-        def look() -> None:
+        def send_lists() -> None:
             for _ in steps:
-                if not is_over.is_set():
+                if not has_ended.is_set():
                     target.send_once(self._visitor.list_of({}, Expect.OPEN))
 
-        shown, *_ = target.side_by_side([attempt, look, look])
+        shown, *_ = target.side_by_side([attempt, send_lists, send_lists])
         return shown
 
     def _forget_deleted(self) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, ElementTree, ParseError, parse
 
 ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")  # colours, and links
-MARKS = (
+FAILURE_LINES = (
     r"FAILED (\S+::.+?)(?: - .*)?",  # pytest
     r"FAIL +(\S+ > .+)",  # Vitest
     r"(?:\u2718|\u00d7|\u2716|\u2717) +(?:\d+ +)?(.+)",  # Playwright, Vitest, Node
@@ -18,7 +18,7 @@ MARKS = (
     r"test (\S+) \.\.\. FAILED",  # Cargo
     r"rspec (\S+ # .+)",  # RSpec
 )
-FAILING = re.compile(rf"\s*(?:{'|'.join(MARKS)})\s*")
+FAILING = re.compile(rf"\s*(?:{'|'.join(FAILURE_LINES)})\s*")
 TRAILING = re.compile(r"(?:\s+\(?\d[\d.]*\s?m?s\)?|\s+\(retry #\d+\)|\s*[\u2500=]+)+$")  # how long it took, or a line
 WHY = re.compile(
     r"(?:E +)?((?:[\w.]+)?(?:Error|Exception|Failure)(?: \[\w+\])?: .+)|error: '(.+)'|(Test timeout of .+ exceeded.*)"
@@ -29,7 +29,7 @@ OWN_LIMIT = re.compile(
 )
 
 
-def plain(text: str) -> str:
+def without_colours(text: str) -> str:
     """A text without colours."""
     return ESCAPES.sub("", text)
 
@@ -59,10 +59,10 @@ def own_limit(text: str) -> str:
     return limit[1] if limit else ""
 
 
-def failing_cases(path: Path, since: float) -> list[str]:
+def failing_cases(path: Path, start_time: float) -> list[str]:
     """The names of the tests that failed, as a JUnit file says; none if it was not written since some time."""
     try:
-        is_new = path.stat().st_mtime >= since
+        is_new = path.stat().st_mtime >= start_time
         return list(_failing_cases(parse(path))) if is_new else []  # noqa: S314 - the user's own file
     except (OSError, ParseError):
         return []

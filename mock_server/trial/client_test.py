@@ -170,8 +170,8 @@ class ClientTest:
         choices = [choice for choice in choices if not names or {choice[0], "=".join(choice)} & {*names}]
         changes = [{"choices": {**self._settings.choices, name: value}} for name, value in choices]
         values: dict[str, list[str]] = {}
-        met = zip(self._first_differences(changes), choices, strict=True)
-        for number, (name, value) in sorted((number, choice) for number, choice in met if number is not None):
+        differences = zip(self._first_differences(changes), choices, strict=True)
+        for number, (name, value) in sorted((number, choice) for number, choice in differences if number is not None):
             values.setdefault(name, [usual[name]]).append(value)
             request = self._name_of(self._runs.first.requests[number])
             label = {"kind": OPEN, "name": name, "value": value, "usual": usual[name], "request": request}

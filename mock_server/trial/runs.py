@@ -163,7 +163,7 @@ class Command:
         finally:
             self._end(process)
         reading.join(SECONDS_TO_END)  # what left its process group may still hold the pipe
-        return failure, client_output.plain(bytes(head + end).decode("utf-8", "replace"))
+        return failure, client_output.without_colours(bytes(head + end).decode("utf-8", "replace"))
 
     def stop(self) -> None:
         for process in list(self._live.values()):
@@ -195,9 +195,9 @@ def _keep(stream: Any, head: bytearray, end: bytearray) -> None:
     """Read a stream, and keep its beginning and its end alone, however much it is."""
     with stream:
         while piece := stream.read1(PIECE):
-            space = MAX_KEPT // 2 - len(head)
-            head += piece[:space]
-            end += piece[space:]
+            free_bytes = MAX_KEPT // 2 - len(head)
+            head += piece[:free_bytes]
+            end += piece[free_bytes:]
             del end[: -MAX_KEPT // 2]
 
 

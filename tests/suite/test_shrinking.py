@@ -188,6 +188,7 @@ class Racy(Changed):
         return response
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changed", "rule", "text"),
     [

@@ -87,6 +87,7 @@ def test_a_client_that_does_not_wait_after_a_429_is_told_how_often() -> None:
     assert "sent again before Retry-After was over, " in ended.stdout
 
 
+@pytest.mark.slow
 def test_harm_comes_before_what_the_client_relies_on_and_that_before_what_it_gives_up(tmp_path: Path) -> None:
     names = ("500-once", "create-status", "lost-create")
     options = (f"--only={name}" for name in names)
