@@ -117,7 +117,7 @@ TRIAL_OPTIONS = [
         ["--minutes"],
         type=click.FloatRange(0, min_open=True),
         metavar="N",
-        help="stop in time for this, the most telling choices and the trouble first",
+        help="stop in time for this; trouble that may show harm comes first, then one other value of each point",
     ),
     click.Option(
         ["--client-junit"],

@@ -23,6 +23,7 @@ TRAILING = re.compile(r"(?:\s+\(?\d[\d.]*\s?m?s\)?|\s+\(retry #\d+\)|\s*[\u2500=
 WHY = re.compile(
     r"(?:E +)?((?:[\w.]+)?(?:Error|Exception|Failure)(?: \[\w+\])?: .+)|error: '(.+)'|(Test timeout of .+ exceeded.*)"
 )
+DETAIL, DETAIL_LINES = re.compile(r"(Locator|Expected|Received)\b.*:"), 4  # of an error, where Playwright puts them
 SUITE, SUITE_LINES = "subtestsFailed", 7  # where TAP says that what failed is a suite
 OWN_LIMIT = re.compile(
     r"(?:timed out in|timed out after|Test timeout of|Exceeded timeout of|[Tt]imeout of) (\d[\d.]* ?m?s)\b"
@@ -48,8 +49,10 @@ def failing_tests(text: str) -> list[str]:
 def why(text: str) -> str:
     """The first error that a text tells of; if it names no test either, its last line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if first := next(filter(None, map(WHY.fullmatch, lines)), None):
-        return str(next(filter(None, first.groups())))
+    for number, line in enumerate(lines):
+        if match := WHY.fullmatch(line):
+            details = filter(DETAIL.match, lines[number + 1 : number + 1 + DETAIL_LINES])
+            return "; ".join([next(filter(None, match.groups())), *details])
     return "" if failing_tests(text) else "".join(lines[-1:])
 
 

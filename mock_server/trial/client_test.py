@@ -57,7 +57,7 @@ class ClientTest:
         settings: those of the server.
         jobs: how many runs there are at a time.
         max_runs: how many there may be in all.
-        max_seconds: how long all may take; no run begins that would end later if it takes as long as the first.
+        max_seconds: how long all may take; no run begins that would end later if it takes as long as the longest.
         is_repeated: whether a run can be made once more, to see whether the client fails by itself.
 
     Attributes:
@@ -89,6 +89,7 @@ class ClientTest:
         self._runs, self._settings, self._jobs = runs, settings, jobs
         self._max_runs, self._max_seconds = max_runs, max_seconds
         self._repeats, self._is_repeated, self._total_runs = 1, is_repeated, 1
+        self._longest = 0.0  # seconds that a run took
         self._results: dict[Variation, Result] = {}
         self._started, self._lock = time.monotonic(), threading.Lock()
 
@@ -127,8 +128,10 @@ class ClientTest:
             self._total_runs = self.count + len(rows) + len(troubles) + len(defects)
             if self._jobs > 1:
                 list(self._outcomes([_of(*row) for row in rows]))
+            telling = [each for each in troubles if KINDS[each.trouble].is_telling]
+            self._try_each(telling)
             further = [row for first in rows[:1] for row in self._judge(first)]
-            self._try_each([*troubles])
+            self._try_each([each for each in troubles if each not in telling])
             for row in chain(rows[1:], further):
                 further += self._judge(row)
             self._try_each([*defects])
@@ -190,10 +193,9 @@ class ClientTest:
                 self._total_runs += math.ceil(math.log2(len(left))) + 1
                 say(f"  run {self._results[_of(*left)].number} failed: narrowing down from {len(left)} choices ...")
             for smallest in narrowed(left, self._fails):
+                self._confirm(_of(*smallest))
                 *companions, (name, value) = smallest
                 entry, result = self.entries[_of((name, value))], self._results[_of(*smallest)]
-                if not any(other["name"] == name and other["result"] == FAILED for other in self.entries.values()):
-                    self._confirm(_of(*smallest))
                 findings = [_finding(result.failure, entry["request"])]
                 entry.update(_told(result), result=FAILED, together=dict(companions), findings=findings)
                 failed += [] if companions else [name]
@@ -226,12 +228,12 @@ class ClientTest:
     def _try_each(self, variations: Sequence[Variation]) -> None:
         """Try variations one at a time; those that turn out to hit no request are left out."""
         for variation, result in zip(variations, self._outcomes(variations), strict=True):
-            if result.failure:
-                self._confirm(variation)
             findings = [_finding(*finding) for finding in result.findings]
-            findings += [_finding(result.failure, ", ".join(result.hit))] if result.failure else []
             may_give_up = variation.trouble and KINDS[variation.trouble].may_give_up
-            is_careful = may_give_up and not result.findings and ENDLESS not in result.failure
+            is_careful = may_give_up and not findings and ENDLESS not in result.failure
+            if result.failure and not is_careful:
+                self._confirm(variation)
+            findings = findings or ([_finding(result.failure, ", ".join(result.hit))] if result.failure else [])
             outcome = (GAVE_UP if is_careful else FAILED) if findings else SURVIVED
             self.entries[variation].update(_told(result), result=outcome, findings=findings)
             if variation.trouble:
@@ -253,6 +255,9 @@ class ClientTest:
         return bool(self._outcome(_of(*choices)).failure)
 
     def _outcomes(self, variations: Sequence[Variation]) -> Iterator[Result]:
+        if self._jobs == 1:  # each only once the one before has been judged, and perhaps confirmed
+            yield from map(self._outcome, variations)
+            return
         with ThreadPoolExecutor(self._jobs) as pool:
             try:
                 yield from pool.map(self._outcome, variations)
@@ -281,13 +286,15 @@ class ClientTest:
         with self._lock:
             if self.count >= self._max_runs:
                 raise SpentError(f"after {self._max_runs} runs")
-            if time.monotonic() - self._started + self._runs.first.seconds > self._max_seconds:
+            if time.monotonic() - self._started + self._longest > self._max_seconds:
                 raise SpentError(f"after {self._max_seconds / 60:g} minutes")
             self.count += 1
             number, self._total_runs = self.count, max(self._total_runs, self.count)
         result = replace(self._runs(variation), number=number)
-        runs_left = self._total_runs - number
-        left = f"; about {(time.monotonic() - self._started) / number * runs_left:.0f} s left" if runs_left else ""
+        self._longest = max(self._longest, result.seconds)
+        runs_left, seconds = self._total_runs - number, time.monotonic() - self._started
+        seconds_left = min(seconds / number * runs_left, max(0.0, self._max_seconds - seconds))
+        left = f"; about {seconds_left:.0f} s left" if runs_left else ""
         label = _count(len(variation.choices), "choice") if len(variation.choices) > 2 else str(variation)  # noqa: PLR2004
         outcome = f"{result.failure or 'passed'}, {result.seconds:.1f} s, {_count(result.count, 'request')}"
         say(f"run {number}{f' of {self._total_runs}' * bool(runs_left)}: {prefix}{label}: {outcome}{left}", sys.stderr)

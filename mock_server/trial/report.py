@@ -4,6 +4,7 @@ import json
 import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
@@ -134,9 +135,14 @@ def _rows(results: Document) -> Iterator[tuple[str, ...]]:
 
 
 def _trouble_rows(entries: Iterable[Entry], heading: str) -> Iterator[tuple[str, ...]]:
-    for entry in entries:
-        for finding in entry["findings"]:
-            yield heading, entry["what"], finding["what"], finding["request"], _details(entry)
+    """A row for each finding; what is told alike of several kinds of trouble is told once, below the last of them."""
+    rows = [
+        (heading, entry["what"], finding["what"], finding["request"], _details(entry))
+        for entry in entries
+        for finding in entry["findings"]
+    ]
+    for row, following in zip_longest(rows, rows[1:]):
+        yield (*row[:-1], "" if following and following[-1] == row[-1] else row[-1])
 
 
 def _details(entry: Entry) -> str:

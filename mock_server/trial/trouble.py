@@ -29,14 +29,36 @@ Changed = tuple[str, str, str]  # the path of a record, a field that somebody el
 Judge = Callable[[Sequence[Entry], Sequence[Entry], Sequence[Changed]], Iterator[Finding]]
 
 
+def _nothing(*_: object) -> Iterator[Finding]:
+    return iter(())
+
+
 def _duplicate_creates(entries: Sequence[Entry], usual: Sequence[Entry], *_: object) -> Iterator[Finding]:
     """Creates that an account carried out more often than it usually does."""
     before = Counter[str]()
     for (_account, request), count in _creates(usual).items():
         before[request] = max(before[request], count)
+    told = set[str]()
     for (_account, request), count in _creates(entries).items():
         if count > max(1, before[request]):
+            told.add(request)
             yield f"{'two' if count == 2 else count} records were made", _line(request)  # noqa: PLR2004
+    for request in dict.fromkeys(_sent_blindly(entries)):
+        if request not in told:
+            yield "sent again without a look whether it was done", _line(request)
+
+
+def _sent_blindly(entries: Sequence[Entry]) -> Iterator[str]:
+    """Creates whose answer was lost, and that the same account sent again before it read or listed anything."""
+    lost = dict[str, str]()  # by account
+    for entry in entries:
+        request = _request_line(entry)
+        if entry.method == "GET":
+            lost.pop(entry.account, None)
+        elif lost.get(entry.account) == request:
+            yield request
+        elif "lost=after" in entry.forced:
+            lost[entry.account] = request
 
 
 def _creates(entries: Sequence[Entry]) -> Counter[tuple[str, str]]:
@@ -138,11 +160,16 @@ class Kind:
     is_final: bool = False
     somebody: Callable[[Collection, Resource, int], tuple[str, str]] | None = None
     conditions: Mapping[str, float] = field(default_factory=dict)
-    judge: Judge = lambda *_: iter(())
+    judge: Judge = _nothing
 
     @property
     def may_give_up(self) -> bool:
         return not self.conditions
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether it may show harm, or that a client relies on time."""
+        return bool(self.conditions) or self.judge is not _nothing
 
 
 LOST, RETRY_LATER = Effect(prefer="lost=after"), _answering(429, **{"Retry-After": "1"})

@@ -492,7 +492,7 @@ def test_the_journal_hides_what_the_console_itself_sends(page: Page, client: Cli
     client.get("/api/domains/1")
     page.goto("/_mock/console/journal")
     expect(page.locator("#entries tr")).to_have_count(1)
-    page.get_by_label("from this console").check()
+    page.get_by_label("also from this console").check()
     expect(page.locator("#entries tr")).to_have_count(2)
 
 
@@ -511,6 +511,7 @@ def test_a_page_that_is_not_there_leads_back(
     page.goto(server.base_url + path)
     expect(page.get_by_role("alert")).to_contain_text(told)
     page.get_by_role("link", name=link).click()
+    page.locator("#main table").first.wait_for()
     expect(page.get_by_role("alert")).to_have_count(0)
     wrong.clear()  # the record that is not there
 

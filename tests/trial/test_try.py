@@ -121,6 +121,41 @@ if json.loads(get('/api/domains/'))['data'][0]['id'] != 1:
     assert "it said: Error: Test timed out in 50ms." in told
 
 
+BLIND = """
+headers = {'Authorization': 'Bearer ' + os.environ['API_KEY']}
+request = u.Request(os.environ['MOCK_URL'] + '/api/domains', b'host=once.example.com', headers)
+try: u.urlopen(request)
+except OSError:
+    try: u.urlopen(request)
+    except OSError: pass
+"""
+
+
+def test_a_create_that_is_sent_again_without_a_look_is_harm_though_it_is_refused(tmp_path: Path) -> None:
+    ended = tried("--only", "lost-create", client=script(tmp_path, BLIND))
+    assert ended.returncode == 1
+    harm = "^harm .* sent again without a look whether it was done +POST /api/domains"
+    assert re.search(harm, ended.stdout, re.MULTILINE)
+
+
+def test_one_run_ends_before_the_next_begins(tmp_path: Path) -> None:
+    text = f"""
+import json, time
+busy = pathlib.Path({str(tmp_path / "busy")!r})
+try: busy.mkdir()
+except FileExistsError: pathlib.Path({str(tmp_path / "overlap")!r}).touch()
+time.sleep(0.2)
+{BLIND}
+try: shown = json.loads(get('/api/domains/'))['data'][0]['host'] == 'once.example.com'
+except OSError: shown = False
+busy.rmdir()
+sys.exit(not shown)
+"""
+    ended = tried("--only", "lag", "--only", "lost-create", "--only", "429", client=script(tmp_path, text))
+    assert ended.stderr.count("again: ") == 1  # to confirm what lag shows
+    assert not (tmp_path / "overlap").exists()
+
+
 def test_after_so_many_minutes_it_stops_and_says_what_was_not_tried() -> None:
     ended = tried("--minutes", "0.0001", "--only", "order", "--only", "500-once")
     assert ended.returncode == 6
@@ -175,7 +210,7 @@ runs = pathlib.Path(sys.argv[0] + '.runs')
 before = runs.read_text() if runs.exists() else ''
 runs.write_text(before + '.')
 ids = [each['id'] for each in json.loads(get('/api/domains/'))['data'][:2]]
-sys.exit(ids[0] < ids[1] or len(before) % 4 == 2)
+sys.exit(ids[0] < ids[1] or len(before) % 4 == 1)
 """
     only = ("--only", "order", "--only", "key-order", "--only", "further-keys")
     ended = tried(*only, "--report-dir", tmp_path, client=script(tmp_path, text))

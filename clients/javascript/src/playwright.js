@@ -1,4 +1,5 @@
 // Playwright's `test` with an account of a mock for each test.
+import { writeFile } from "node:fs/promises";
 import { test as base } from "@playwright/test";
 import { findMock } from "./index.js";
 
@@ -22,8 +23,9 @@ const fixtures = {
     /** @type {unknown} */
     const mistakes = await account.finish().catch((error) => error);
     if (mistakes || testInfo.status !== testInfo.expectedStatus) {
-      const body = JSON.stringify(await account.journal(), null, 1);
-      await testInfo.attach("requests to the mock", { body, contentType: "application/json" });
+      const path = testInfo.outputPath("requests.json");
+      await writeFile(path, JSON.stringify(await account.journal(), null, 1));
+      await testInfo.attach("requests to the mock", { path, contentType: "application/json" });
     }
     if (mistakes) throw mistakes;
   },

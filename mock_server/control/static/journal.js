@@ -53,13 +53,13 @@ export async function render({ redraw }) {
         "label",
         { class: "check" },
         h("input", { type: "checkbox", name: "preflights", checked: given.has("preflights") }),
-        " preflights",
+        " also preflights",
       ),
       h(
         "label",
         { class: "check" },
         h("input", { type: "checkbox", name: "console", checked: given.has("console") }),
-        " from this console",
+        " also from this console",
       ),
     );
   let pageNumber = 1;

@@ -11,18 +11,18 @@ export async function render({ about, redraw }) {
     isMock ? ask("/_mock/open-points") : [],
   ]);
   const codes = isMock
-    ? "Prefer: code=429, delay=2, lost=after or defect=NAME"
-    : "Prefer: code=429, delay=2 or lost=after";
+    ? "`Prefer: code=429`, `delay=2`, `lost=after` or `defect=NAME`"
+    : "`Prefer: code=429`, `delay=2` or `lost=after`";
   return [
     h("h1", {}, "Switches"),
     h(
       "p",
       { class: "lead" },
       isMock
-        ? "What is switched holds for all accounts at once, and all records are kept."
+        ? "Conditions, defects and open points hold for all accounts at once, and all records are kept."
         : "Trouble between clients and the deployment; it holds for all accounts at once.",
       " For one request alone, send ",
-      h("code", {}, codes),
+      marked(codes),
       ".",
     ),
     forcedSection(forced, redraw),
