@@ -413,8 +413,9 @@ class Run:
         target, limits = self.target, self._options.limits
         limit = target.request_count // A_SHARE if self._options.shrink is None else self._options.shrink
         slow = limits.interval > SLOW and self._options.shrink is None
-        if not limit or slow or limits.read_only or target.stop_reason or target.interrupted() or target.ledger.left:
-            return  # also if something could not be removed: then nothing more is made
+        if not limit or slow or limits.read_only or target.stop_reason or target.interrupted():
+            return
+        looks_only = bool(target.ledger.left)  # if something could not be removed, nothing more is made
         findings_by_resource: dict[str, list[tuple[Rule, Violation]]] = {}
         for result in first_violated(result for visits in self.visits for result in visits.results):
             if result.rule.decided_by != "round" and result.findings[0].is_repeatable:
@@ -428,7 +429,8 @@ class Run:
             exchanges = sorted(target.exchanges, key=lambda exchange: exchange.number)
             shrinking = Shrinking(visitor, self._options.public_base_url)
             self._shortest |= {
-                rule: (resource, shortest) for rule, shortest in shrinking.shrink(findings, exchanges, budget).items()
+                rule: (resource, shortest)
+                for rule, shortest in shrinking.shrink(findings, exchanges, budget, looks_only=looks_only).items()
             }
             self._shown_again |= {f"{rule}[{resource}]": text for rule, text in shrinking.shown_again.items()}
 
@@ -437,8 +439,8 @@ class Run:
         target, limits, connection = self.target, self._options.limits, self._options.connection
         curl = curl_options(connection, self._options.base_url)
         is_left_out = limits.read_only or target.is_rate_limited or curl is None or which("curl") is None
-        if not self._options.try_scripts or is_left_out or target.interrupted() or target.ledger.left:
-            return  # also if something could not be removed: then nothing more is made
+        if not self._options.try_scripts or is_left_out or target.interrupted():
+            return
         results = [result for visits in self.visits for result in visits.results]
         violated = [result for result in first_violated(results) if result.rule.decided_by != "round"]
         if not is_loopback(self._options.base_url):  # one for each cause
@@ -460,8 +462,9 @@ class Run:
             subject = (options.base_url, rule, visitor.resource, result.findings[0], exchanges)
             attempt = script(*subject, steps, options.public_base_url, BROKEN)
             may_send = target.may_send(REQUESTS_OF_A_STEP * len(attempt.exchanges))
-            if not may_send or target.ledger.left or any(map(shows_key, attempt.exchanges)):
-                return
+            writes = any(step.request.method != "GET" for step in attempt.exchanges)
+            if not may_send or (writes and target.ledger.left) or any(map(shows_key, attempt.exchanges)):
+                return  # if something could not be removed, nothing more is made
             self._script_count += 1
             run_marker = visitor.marker_of(int(self._started) + self._script_count)
             entries = []
@@ -477,7 +480,8 @@ class Run:
                 target.count_elsewhere(requests)
             finally:
                 with target.cleaning_up(), suppress(BudgetSpentError):
-                    remove_all(visitor)
+                    if writes:
+                        remove_all(visitor)
                 for entry in entries:
                     if entry.missing:  # the script has ended, and removed it
                         target.ledger.note_removed(entry)

@@ -12,7 +12,6 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from flask import Flask
 
 from mock_server.errors import SettingsError
-from mock_server.http.messages import read_parts
 
 MODULE = "mock_extension"
 FAILURE = b'{"errors": [{"title": "The extension of the mock failed; its log shows where.", "status": 500}]}'
@@ -57,7 +56,11 @@ def _answering(app: Flask) -> WSGIApplication:
 
     def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         try:
-            return [b"".join(read_parts(inner(environ, start_response)))]
+            body = inner(environ, start_response)
+            try:
+                return [b"".join(body)]
+            finally:
+                getattr(body, "close", lambda: None)()  # PEP 3333
         except BaseException:  # a `sys.exit()` of the file's too
             app.logger.exception("an extension failed on %s %s", environ["REQUEST_METHOD"], environ["PATH_INFO"])
             start_response("500 Internal Server Error", [("Content-Type", "application/json")])

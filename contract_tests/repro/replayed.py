@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import contract_tests.overlap.rules
 import contract_tests.rules  # noqa: F401 - both register their rules
@@ -21,6 +22,7 @@ from contract_tests.exchange import OTHER, OWN_KEY, WRITES, Exchange, Expect, Pa
 from contract_tests.masking import shows
 from contract_tests.multipart import USUAL
 from contract_tests.observation import DECISIONS, Observation
+from contract_tests.repro.steps import knows_page
 from link_management_contract import Resource, Rule
 
 RUN_MARKER = re.compile(r"ct[0-9a-f]+(?:x[0-9a-f]*)?-(\d+z)", re.IGNORECASE)  # what marks a record of a run
@@ -30,8 +32,15 @@ NOTHING = Listing((), complete=False)
 def rejudge(
     rule: Rule, resource: Resource, base_url: str, exchanges: Sequence[Exchange], public_base_url: str | None = None
 ) -> list[Observation]:
-    """What a rule finds in a few exchanges, on an account in which nobody else writes meanwhile."""
-    evidence = Evidence(resource, base_url, list(exchanges), public_base_url=public_base_url)
+    """What a rule finds in a few exchanges, on an account in which nobody else writes meanwhile.
+
+    A refusal of a page counts if an answer before it shows that there is such a page.
+    """
+    judged = [
+        exchange if knows_page(exchange, exchanges[:number]) else replace(exchange, judged_as=Expect.OPEN)
+        for number, exchange in enumerate(exchanges)
+    ]
+    evidence = Evidence(resource, base_url, judged, public_base_url=public_base_url)
     _Replay(evidence).note()
     return list(DECISIONS[rule.id](evidence))
 

@@ -41,7 +41,12 @@ class Shrinking:
         self._is_stopped = False  # as a record could not be deleted
 
     def shrink(
-        self, findings: Sequence[tuple[Rule, Violation]], exchanges: Sequence[Exchange], max_requests: int
+        self,
+        findings: Sequence[tuple[Rule, Violation]],
+        exchanges: Sequence[Exchange],
+        max_requests: int,
+        *,
+        looks_only: bool = False,
     ) -> dict[str, ShortestSteps]:
         """The fewest requests for findings, by the ids of their rules; those that do not show again are left out.
 
@@ -49,6 +54,7 @@ class Shrinking:
             findings: each with the rule that it breaks.
             exchanges: those of the run.
             max_requests: how many requests may be sent, clean-up and one more try of each aside.
+            looks_only: whether nothing may be written.
         """
         shortest_by_rule, target = dict[str, ShortestSteps](), self._visitor.target
         end = target.request_count + max_requests
@@ -56,6 +62,10 @@ class Shrinking:
             for number, (rule, finding) in enumerate(findings):
                 request_share = max(MIN_REQUESTS, (end - target.request_count) // (len(findings) - number))
                 steps = steps_to(rule, self._visitor.resource, finding, exchanges)
+                if looks_only:
+                    steps = [step for step in steps if step.request.method == "GET"]
+                    if finding.exchange not in steps:
+                        continue
                 with suppress(_SpentError):
                     for shortest in self._smaller(rule, finding, steps, min(end, target.request_count + request_share)):
                         shortest_by_rule[rule.id] = shortest
@@ -71,9 +81,10 @@ class Shrinking:
         except BudgetSpentError:
             pass
         finally:
-            with target.cleaning_up(), suppress(BudgetSpentError):
-                self._forget_deleted()
-                remove_all(self._visitor)
+            if not looks_only:
+                with target.cleaning_up(), suppress(BudgetSpentError):
+                    self._forget_deleted()
+                    remove_all(self._visitor)
         return shortest_by_rule
 
     def _is_shown_again(self, rule: Rule, finding: Violation, steps: Sequence[Exchange]) -> bool:

@@ -30,6 +30,8 @@ def _steps(rule: Rule, finding: Violation, exchanges: list[Exchange]) -> Iterato
         selected = {number: step for number, step in selected.items() if step.request.operation != "delete"}
     if request.operation == "list":
         selected |= {step.number: step for step in _existing_creates(earlier)}
+    if request.operation == "list" and not knows_page(exchange, ()) and (page := page_before(exchange, earlier)):
+        selected[page.number] = page
     if request.operation == "create" and request.form:
         selected |= {step.number: step for step in earlier if step.made_id and _has_same_label(step.request, request)}
     subject = exchange
@@ -77,6 +79,24 @@ def selections(finding: Violation, steps: Sequence[Exchange]) -> Iterator[list[E
         creates = [step for step in earlier if step.request.operation == "create" and step.made_id in ids]
         yield [step for step in steps if step in selection or step in creates]
     yield list(steps)
+
+
+def knows_page(exchange: Exchange, earlier: Sequence[Exchange]) -> bool:
+    """Whether the page that a refused list asks for exists, as the latest answer with the same page size shows."""
+    number = exchange.request.params.get("page", "1")
+    if exchange.request.operation != "list" or exchange.succeeded or not number.isdecimal() or int(number) <= 1:
+        return True
+    return page_before(exchange, earlier) is not None
+
+
+def page_before(exchange: Exchange, earlier: Sequence[Exchange]) -> Exchange | None:
+    """The latest list with the page size of another that shows that there is the page that the other asks for."""
+    params = exchange.request.params
+    for step in reversed(earlier):
+        has_same_size = step.request.params.get("results_per_page") == params.get("results_per_page")
+        if step.page and has_same_size and step.request.identity == exchange.request.identity:
+            return step if (step.page.page_count or 0) >= int(params["page"]) else None
+    return None
 
 
 def _usual(request: Request, earlier: list[Exchange]) -> list[Exchange]:
