@@ -87,7 +87,7 @@ def script(  # noqa: PLR0913, PLR0917 - what was found, where, and how to show i
         step = _lines(number, exchange, ids, deleted_ids, is_shown=exchange.number == exchange_shown.number)
         if "datetime" in rule.id and exchange.request.operation == "update":
             lines.append("sleep 1  # times are told in seconds")
-        lines += [RETRY_LOOP, *step, "done"] if exchange.attempts else step
+        lines += [RETRY_LOOP, *step, "done"] if exchange.attempts or exchange.is_usual else step
     lines += parallel_lines(finding, ids, resource)
     texts = " ".join(quote(printable(" ".join(text.split()))) for text in (finding.expected, finding.received))
     lines.append(f"printf '\\n--- expected: %s\\n--- received: %s, in the run\\n' {texts}")

@@ -188,6 +188,39 @@ class Racy(Changed):
         return response
 
 
+class BrokenLists(Changed):
+    """Fails on each list of domains."""
+
+    def answer(self, request: Request) -> Response:
+        is_list = request.method == "GET" and request.path == "/api/domains/"
+        return Response("oops", 500) if is_list else super().answer(request)
+
+
+class NoLastPage(Changed):
+    """Has no last page but the first."""
+
+    def answer(self, request: Request) -> Response:
+        response = super().answer(request)
+        links = (response.get_json(silent=True) or {}).get("links", {})
+        return Response("gone", 404) if links.get("prev") and not links.get("next") else response
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("changed", [BrokenLists, NoLastPage])
+def test_a_script_shows_a_list_that_always_fails_and_says_fixed_where_pages_are_fewer(changed: type[Changed]) -> None:
+    server = make_server("127.0.0.1", 0, changed(), threaded=True)
+    Thread(target=server.serve_forever, daemon=True).start()
+    base_url, rule = f"http://127.0.0.1:{server.port}", "operations.list-answers"
+    found = run(CONTRACT, Options(base_url, KEY, SECOND, ("domains",), (rule,), limits=Limits(lag=0, jobs=6)))
+    [result] = found.failing
+    attempt = script_of(CONTRACT, found, result, BROKEN)
+    keys = {"CONTRACT_API_KEY": KEY, "CONTRACT_SECOND_API_KEY": SECOND}
+    assert status_of(attempt, **keys, BASE_URL=base_url) == BROKEN
+    server.shutdown()
+    with MockServer(fixture="empty", records=3) as right:
+        assert status_of(attempt, **keys, BASE_URL=right.base_url) != BROKEN
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("changed", "rule", "text"),
