@@ -36,11 +36,11 @@ def rejudge(
 
     A refusal of a page counts if an answer before it shows that there is such a page.
     """
-    judged = [
+    judged_exchanges = [
         exchange if knows_page(exchange, exchanges[:number]) else replace(exchange, judged_as=Expect.OPEN)
         for number, exchange in enumerate(exchanges)
     ]
-    evidence = Evidence(resource, base_url, judged, public_base_url=public_base_url)
+    evidence = Evidence(resource, base_url, judged_exchanges, public_base_url=public_base_url)
     _Replay(evidence).note()
     return list(DECISIONS[rule.id](evidence))
 

@@ -95,12 +95,12 @@ class Shrinking:
         """Whether another client's read or list is answered otherwise unless the account itself has looked before."""
         exchanges, subject = shortest.exchanges, shortest.finding.exchange
         earlier = [step for step in exchanges if step.number < subject.number]
-        looks = [step for step in earlier if step.request.method == "GET" and step.request.identity == OWN_KEY]
+        own_reads = [step for step in earlier if step.request.method == "GET" and step.request.identity == OWN_KEY]
         is_own_or_write = subject.request.identity == OWN_KEY or subject.request.method != "GET"
-        if is_own_or_write or not looks or self._visitor.target.request_count + 2 * len(exchanges) > end:
+        if is_own_or_write or not own_reads or self._visitor.target.request_count + 2 * len(exchanges) > end:
             return False
-        steps_without_looks = [step for step in earlier if step not in looks]
-        answers = [self._answers([*steps_without_looks, subject], exchanges) for _ in range(2)]
+        steps_without_reads = [step for step in earlier if step not in own_reads]
+        answers = [self._answers([*steps_without_reads, subject], exchanges) for _ in range(2)]
         return all(answer and answer[-1].status != subject.status for answer in answers)
 
     def _count_shown(self, rule: Rule, finding: Violation, steps: Sequence[Exchange], end: int) -> None:

@@ -298,10 +298,10 @@ def _log_details(key: str, account: str, forced_effects: str, broken: str, ignor
         ignored and f"ignored: {', '.join(ascii(name)[1:-1] for name in ignored)}",
     ]
     details = masked_text(key, "".join(f"  {part}" for part in parts if part))
-    return f"  {_shown(account, key)}{details}" if account else details
+    return f"  {_account_label(account, key)}{details}" if account else details
 
 
-def _shown(account: str, key: str) -> str:
+def _account_label(account: str, key: str) -> str:
     """The name of an account; of a sandbox its key, which opens nothing else, or both ends of a long one."""
     if not is_sandbox(account):
         return masked_text(key, account)

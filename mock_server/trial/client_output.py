@@ -20,7 +20,7 @@ FAILURE_LINES = (
 )
 FAILING = re.compile(rf"\s*(?:{'|'.join(FAILURE_LINES)})\s*")
 TRAILING = re.compile(r"(?:\s+\(?\d[\d.]*\s?m?s\)?|\s+\(retry #\d+\)|\s*[\u2500=]+)+$")  # how long it took, or a line
-WHY = re.compile(
+ERROR_LINE = re.compile(
     r"(?:E +)?((?:[\w.]+)?(?:Error|Exception|Failure)(?: \[\w+\])?: .+)|error: '(.+)'|(Test timeout of .+ exceeded.*)"
 )
 DETAIL, DETAIL_LINES = re.compile(r"(Locator|Expected|Received)\b.*:"), 4  # of an error, where Playwright puts them
@@ -46,11 +46,11 @@ def failing_tests(text: str) -> list[str]:
     return [name for name in names if not any(other != name and other.endswith(name) for other in names)]
 
 
-def why(text: str) -> str:
-    """The first error that a text tells of; if it names no test either, its last line."""
+def first_error(text: str) -> str:
+    """The first error in a text; its last line if it holds neither an error nor a failing test."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     for number, line in enumerate(lines):
-        if match := WHY.fullmatch(line):
+        if match := ERROR_LINE.fullmatch(line):
             details = filter(DETAIL.match, lines[number + 1 : number + 1 + DETAIL_LINES])
             return "; ".join([next(filter(None, match.groups())), *details])
     return "" if failing_tests(text) else "".join(lines[-1:])
@@ -65,8 +65,8 @@ def own_limit(text: str) -> str:
 def failing_cases(path: Path, start_time: float) -> list[str]:
     """The names of the tests that failed, as a JUnit file says; none if it was not written since some time."""
     try:
-        is_new = path.stat().st_mtime >= start_time
-        return list(_failing_cases(parse(path))) if is_new else []  # noqa: S314 - the user's own file
+        is_of_this_run = path.stat().st_mtime >= start_time
+        return list(_failing_cases(parse(path))) if is_of_this_run else []  # noqa: S314 - the user's own file
     except (OSError, ParseError):
         return []
 

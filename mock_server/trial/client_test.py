@@ -33,7 +33,7 @@ UNHEARD = (
     " that it reads, such as --env BASE_URL={url}"
 )
 OPEN, TROUBLE, BROKEN = "open", "trouble", "defects"
-UNTRIED: dict[str, Any] = {"result": NOT_TRIED, "findings": [], "tests": [], "why": "", "output": ""}
+UNTRIED: dict[str, Any] = {"result": NOT_TRIED, "findings": [], "tests": [], "first_error": "", "output": ""}
 Entry = dict[str, Any]
 
 
@@ -62,9 +62,9 @@ class ClientTest:
 
     Attributes:
         entries: what becomes of each variation that the client can meet, as JSON: its `kind`, its `name`, its `result`,
-            the `findings`, each of which is `what` the client did with a `request`, the `tests` that failed, and `why`.
-            Trouble also says if the client does `harm`; a choice has its `value`, the `usual` one, and, if the client
-            fails only with others, those `together` with it.
+            the `findings`, each of which is `what` the client did with a `request`, the `tests` that failed, and the
+            `first_error`. Trouble also says if the client does `harm`; a choice has its `value`, the `usual` one, and,
+            if the client fails only with others, those `together` with it.
         seconds: how long it took.
         count: how many runs there were.
         stop_reason: why not everything was tried, or an empty string.
@@ -128,12 +128,12 @@ class ClientTest:
             self._total_runs = self.count + len(rows) + len(troubles) + len(defects)
             if self._jobs > 1:
                 list(self._outcomes([_of(*row) for row in rows]))
-            telling = [each for each in troubles if KINDS[each.trouble].is_telling]
-            self._try_each(telling)
-            further = [row for first in rows[:1] for row in self._judge(first)]
-            self._try_each([each for each in troubles if each not in telling])
-            for row in chain(rows[1:], further):
-                further += self._judge(row)
+            first_troubles = [variation for variation in troubles if KINDS[variation.trouble].is_telling]
+            self._try_each(first_troubles)
+            later_rows = [row for first in rows[:1] for row in self._judge(first)]
+            self._try_each([variation for variation in troubles if variation not in first_troubles])
+            for row in chain(rows[1:], later_rows):
+                later_rows += self._judge(row)
             self._try_each([*defects])
         except FlakyError:
             return False
@@ -197,7 +197,7 @@ class ClientTest:
                 *companions, (name, value) = smallest
                 entry, result = self.entries[_of((name, value))], self._results[_of(*smallest)]
                 findings = [_finding(result.failure, entry["request"])]
-                entry.update(_told(result), result=FAILED, together=dict(companions), findings=findings)
+                entry.update(_failure_details(result), result=FAILED, together=dict(companions), findings=findings)
                 failed += [] if companions else [name]
         for choice in left:
             if self.entries[_of(choice)]["result"] == NOT_TRIED:
@@ -235,7 +235,7 @@ class ClientTest:
                 self._confirm(variation)
             findings = findings or ([_finding(result.failure, ", ".join(result.hit))] if result.failure else [])
             outcome = (GAVE_UP if is_careful else FAILED) if findings else SURVIVED
-            self.entries[variation].update(_told(result), result=outcome, findings=findings)
+            self.entries[variation].update(_failure_details(result), result=outcome, findings=findings)
             if variation.trouble:
                 self.entries[variation]["harm"] = bool(result.findings)
             if variation.trouble and not result.hit and not findings:
@@ -294,10 +294,11 @@ class ClientTest:
         self._longest = max(self._longest, result.seconds)
         runs_left, seconds = self._total_runs - number, time.monotonic() - self._started
         seconds_left = min(seconds / number * runs_left, max(0.0, self._max_seconds - seconds))
-        left = f"; about {seconds_left:.0f} s left" if runs_left else ""
+        remaining = f"; about {seconds_left:.0f} s left" if runs_left else ""
         label = _count(len(variation.choices), "choice") if len(variation.choices) > 2 else str(variation)  # noqa: PLR2004
         outcome = f"{result.failure or 'passed'}, {result.seconds:.1f} s, {_count(result.count, 'request')}"
-        say(f"run {number}{f' of {self._total_runs}' * bool(runs_left)}: {prefix}{label}: {outcome}{left}", sys.stderr)
+        total = f" of {self._total_runs}" if runs_left else ""
+        say(f"run {number}{total}: {prefix}{label}: {outcome}{remaining}", sys.stderr)
         return result
 
 
@@ -309,9 +310,11 @@ def _of(*choices: Choice) -> Variation:
     return Variation(frozenset(choices))
 
 
-def _told(result: Result) -> Entry:
-    """What a run that failed tells of itself."""
-    return {"tests": list(result.tests), "why": result.why, "output": result.output} if result.failure else {}
+def _failure_details(result: Result) -> Entry:
+    """The failing tests, the first error and the output of a run that failed; nothing of one that passed."""
+    if not result.failure:
+        return {}
+    return {"tests": list(result.tests), "first_error": result.first_error, "output": result.output}
 
 
 def _finding(problem: str, request: str) -> dict[str, str]:

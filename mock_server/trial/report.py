@@ -149,10 +149,10 @@ def _details(entry: Entry) -> str:
     """The tests that failed and the first error, and how the client ended if that is not its exit status."""
     endings = [finding["what"] for finding in entry["findings"] if entry["kind"] == OPEN]
     told = [ending for ending in endings if ENDLESS in ending or OWN_LIMIT in ending]
-    tests, why = entry["tests"], entry["why"]
+    tests, first_error = entry["tests"], entry["first_error"]
     told += [f"in {test}" for test in tests[:TESTS_SHOWN]]
     told += [f"and {len(tests) - TESTS_SHOWN} more tests"] if len(tests) > TESTS_SHOWN else []
-    return "\n".join(line[:MAX_LINE_LENGTH] for line in [*told, *([f"it said: {why}"] if why else [])])
+    return "\n".join(line[:MAX_LINE_LENGTH] for line in [*told, *([f"it said: {first_error}"] if first_error else [])])
 
 
 def _failing_value(entry: Entry) -> str:

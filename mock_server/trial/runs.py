@@ -41,7 +41,7 @@ class Result:
         failure: why the client failed; empty if it passed.
         output: the end of what the command printed, without colours.
         tests: the names of the tests that failed.
-        why: the first error that it printed, or its last line.
+        first_error: the first error that it printed, or its last line.
         count: how many requests it sent to the API.
         requests: those that were kept, to be answered once more.
         entries: the same in the journal.
@@ -55,7 +55,7 @@ class Result:
     seconds: float = 0.0
     output: str = ""
     tests: Sequence[str] = ()
-    why: str = ""
+    first_error: str = ""
     count: int = 0
     requests: Sequence[Request] = ()
     entries: Sequence[Entry] = ()
@@ -98,20 +98,20 @@ class Runs:
         changed["choices"] = {**self._settings["choices"], **dict(variation.choices)}
         changed["conditions"] = {**self._settings["conditions"], **(kind.conditions if kind else {})}
         with MockServer(**{**self._settings, **changed}, around=tap.attach) as server:
-            started, began = time.monotonic(), time.time()
+            started, start_time = time.monotonic(), time.time()
             limit = MIN_SECONDS + TIMES_AS_LONG * first.seconds + first.count if first.count else self._limit
             failure, output = self._client(server, variation, limit)
             seconds = time.monotonic() - started
         if failure and (own_limit := client_output.own_limit(output)):
             failure = f"{failure}, {OWN_LIMIT} {own_limit}"
-        cases = client_output.failing_cases(self._junit, began) if self._junit and failure else []
+        cases = client_output.failing_cases(self._junit, start_time) if self._junit and failure else []
         entries = server.running.journal.find()
         return Result(
             failure="" if kind and kind.is_final and not failure.startswith(ENDLESS) else failure,
             seconds=seconds,
             output=output[-MAX_OUTPUT:],
             tests=(cases or client_output.failing_tests(output)) if failure else (),
-            why=client_output.why(output),
+            first_error=client_output.first_error(output) if failure else "",
             count=tap.count,
             requests=tap.requests,
             entries=entries,

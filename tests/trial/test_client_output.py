@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mock_server.trial.client_output import failing_cases, failing_tests, own_limit, why, without_colours
+from mock_server.trial.client_output import failing_cases, failing_tests, first_error, own_limit, without_colours
 
 PYTEST = """
 E   AssertionError: no - way
@@ -108,7 +108,7 @@ rspec ./spec/domains_spec.rb:3 # domains are listed
     ids=["pytest", "unittest", "TAP", "Vitest", "Playwright", "others", "no runner", "nothing"],
 )
 def test_the_failing_tests_and_the_first_error_are_read(output: str, tests: list[str], reason: str) -> None:
-    assert (failing_tests(without_colours(output)), why(without_colours(output))) == (tests, reason)
+    assert (failing_tests(without_colours(output)), first_error(without_colours(output))) == (tests, reason)
 
 
 @pytest.mark.parametrize(
