@@ -205,7 +205,8 @@ class Bystanders:
         """Whether a write did something to a record that was read before and after it; None if that can't be told."""
         if request.operation == "update":
             marker = self._marker(request, before)
-            return holds(_text(after), marker) if marker and not after.failed else None
+            is_unclear = not marker or after.failed or self._was_deleted(before.request)
+            return None if is_unclear else holds(_text(after), marker)
         for pause in REREADS:
             if after.record:
                 return False

@@ -10,10 +10,14 @@ from http import HTTPStatus
 from typing import Any
 
 import pytest
+from faulty import CONTRACT
 from situations import KEYS, RESOURCES, Forward, Reply, Sent, in_process, judge_server
 
+from contract_tests.exchange import OWN_KEY, Exchange, Request, request_of
 from contract_tests.proof import ACROSS_RESOURCES, PARALLEL_RULE
 from contract_tests.run import SAME_ID_RULES
+from contract_tests.target.bystanders import Bystanders
+from contract_tests.target.ledger import Ledger
 from contract_tests.verdicts import VIOLATED
 from mock_server import Settings, create_app
 from mock_server.defects import DEFECTS
@@ -107,3 +111,28 @@ def test_a_write_by_the_id_alone_is_found_without_harm(name: str, records: int, 
     if rule in SAME_ID_RULES:
         assert outcome.verdict.startswith(outcome.harm + ": does not conform")
         assert "another record of the run" in outcome.harm
+
+
+def test_a_record_that_the_run_deletes_meanwhile_was_not_hit() -> None:
+    """Where reads go by the id alone, the handler's id shows the domain as soon as the handler is gone."""
+    domains, handlers = CONTRACT.resources["domains"], CONTRACT.resources["notification-handlers"]
+    ledger, shown = Ledger(), {domains.name: "ct1-a.example.com", handlers.name: "ct1-b"}
+    for resource in (domains, handlers):
+        ledger.note_id(ledger.plan(resource.name, shown[resource.name]), 5)
+        ledger.note_text(resource.name, 5, shown[resource.name])
+
+    def send(request: Request) -> Exchange:
+        label = shown.get(request.resource, shown[domains.name])
+        body = {"data": [] if request.operation == "list" else {"id": 5, "label": label}}
+        return Exchange(request, 1, HTTPStatus.OK, {}, json.dumps(body).encode())
+
+    bystanders = Bystanders(ledger, send, lambda _: False)
+    for resource in (domains, handlers):
+        bystanders.list_first(resource, OWN_KEY)
+    update = send(request_of(domains, "update", 5, form={"host": "ct1-c.example.com"}))
+    reads = bystanders.before(update.request)
+    assert [read.request.resource for read in reads] == [handlers.name]
+    bystanders.before(request_of(handlers, "delete", 5))  # of another visit, at the same time
+    shown = {domains.name: "ct1-c.example.com"}
+    bystanders.after(update, reads)
+    assert bystanders.harm == ""
