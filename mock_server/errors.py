@@ -2,7 +2,9 @@
 
 import re
 
-REFUSAL = "mock_server.refusal"  # key in a request's environment: its refusal, whatever it asks for
+# Keys in a request's environment.
+REFUSAL = "mock_server.refusal"  # its refusal, whatever it asks for
+IS_OWN = "mock_server.is_own"  # an extension sends it, not a client
 
 
 class Refusal(Exception):  # noqa: N818 - an answer, not a failure

@@ -2,16 +2,16 @@
 
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Self
+from typing import Any, Self
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from flask import Flask
 
-from mock_server.errors import SettingsError
+from mock_server.errors import IS_OWN, SettingsError
 
 MODULE = "mock_extension"
 FAILURE = b'{"errors": [{"title": "The extension of the mock failed; its log shows where.", "status": 500}]}'
@@ -46,8 +46,21 @@ class Extension:
         Raises:
             SettingsError: if it has no such function, or fails; the message names the line, if one is at fault.
         """
+        app.test_client = _own_client(app)  # type: ignore[method-assign]
         _run(app, self.path, self.code)
         app.wsgi_app = _answering(app)  # type: ignore[assignment, method-assign]
+
+
+def _own_client(app: Flask) -> Callable[..., Any]:
+    """Makes clients for requests of the extension's own, which no journal shows and nothing is forced on."""
+    usual_client = app.test_client
+
+    def test_client(*args: Any, **more: Any) -> Any:
+        client = usual_client(*args, **more)
+        client.environ_base[IS_OWN] = "1"
+        return client
+
+    return test_client
 
 
 def _answering(app: Flask) -> WSGIApplication:

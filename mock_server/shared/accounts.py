@@ -98,9 +98,9 @@ class SharedAccounts:
         if not is_sandbox(key):  # its place is another only once the head is, which each request looks at first
             heads, cached = store.heads, self._cached_accounts.get(key)
             if not cached or self._looked_up.get(key) != heads:
-                account = self._account(key, store.ask(*finding))
+                raw = store.ask(*finding)
                 self._looked_up[key] = heads
-                return account
+                return self._account(key, raw) if raw else None
             return cached[1]
         try:
             raw, _ = store.ask_all([finding, ["ZADD", self._usage_key, "XX", *_now(), key]])
@@ -109,7 +109,8 @@ class SharedAccounts:
         while raw is None:
             while int(store.ask("ZCARD", self._usage_key)) >= self._settings.sandboxes:
                 self._discard(self._least_recently_used())
-            raw = self._make_place(key, self._start["bases"][self._first], key, is_new_account=True)
+            if not (raw := self._make_place(key, self._start["bases"][self._first], key)):  # another process was faster
+                raw = store.ask(*finding)
         return self._account(key, raw)
 
     def start_again(self, key: str, template: MemoryAccount | None = None) -> SharedAccount:
@@ -120,22 +121,23 @@ class SharedAccounts:
         """
         if not self.knows(key):
             raise SettingsError(f'no account has the key "{key}"')
-        before = self.get(key)
         base = self._start["bases"].get(key, self._start["bases"][self._first])
-        slot_json = self._make_place(key, base, before.name if before else key, template)
+        raw = None
+        while raw is None:  # another process may be faster
+            self.get(key)
+            raw_before = self._namespace.store.ask("HGET", self._slots_key, key)
+            before = self._account(key, raw_before) if raw_before else None
+            raw = self._make_place(key, base, before.name if before else key, raw_before, template)
         self._namespace.store.edit(lambda head: head.update(places=[key, time.time_ns()]))
         if before:
             self._forget(before.number)
-        account = self._account(key, slot_json)
-        if account is None:
-            raise SettingsError(f'no account has the key "{key}"')
-        return account
+        return self._account(key, raw)
 
     @property
     def sandboxes(self) -> dict[str, SharedAccount]:
         keys = [raw_key.decode() for raw_key in self._namespace.store.ask("ZRANGE", self._usage_key, "0", "-1")]
         raws = self._namespace.store.ask("HMGET", self._slots_key, *keys) if keys else []
-        return {key: account for key, raw in zip(keys, raws, strict=True) if (account := self._account(key, raw))}
+        return {key: self._account(key, raw) for key, raw in zip(keys, raws, strict=True) if raw}
 
     def set_clocks(self, now: datetime, key: str | None = None) -> None:
         """Set clocks to another time.
@@ -176,58 +178,65 @@ class SharedAccounts:
 
     def _discard(self, key: str) -> None:
         raw = self._namespace.store.ask("HGET", self._slots_key, key)
-        account = self._account(key, raw)
-        if account is None:
+        if raw is None:
             self._namespace.store.ask("ZREM", self._usage_key, key)
         else:  # unless another process was faster; the key may open a new account by now
             commands = [["HDEL", self._slots_key, key], ["ZREM", self._usage_key, key]]
             if self._namespace.carry_out(checks=[[["HGET", self._slots_key, key], raw.decode()]], commands=commands):
-                self._forget(account.number)
+                self._forget(self._account(key, raw).number)
 
     def _forget(self, number: int) -> None:
         """Let all of a place expire, in which nothing is written from now on."""
-        key, sizes_key = self._namespace.key, self._namespace.key("written")
-        names = [resource.name for resource in self._resources]
-        replaced = [key(str(number), name) + part for name in names for part in KEY_SUFFIXES]
-        replaced += [key("clock", str(number)), *(key("ids", name, str(number)) for name in names)]
-        expiring = [["EXPIRE", expired_key, self._namespace.store.grace] for expired_key in replaced]
+        sizes_key, expiring = self._namespace.key("written"), self._expiring(number)
         while (size := self._namespace.store.ask("HGET", sizes_key, str(number))) is not None:
             checks = [[["HGET", sizes_key, str(number)], size.decode()]]
             counting = [["HDEL", sizes_key, str(number)], ["HINCRBY", sizes_key, "all", str(-int(size))]]
             if self._namespace.carry_out(checks=checks, commands=[*counting, *expiring]):
                 return
 
-    def _make_place(
-        self, key: str, base: int, name: str, template: MemoryAccount | None = None, *, is_new_account: bool = False
-    ) -> bytes | None:
-        """A new place for an account, which holds what another does at first; a new account may have one by now.
+    def _expiring(self, number: int) -> list[list[str]]:
+        """The commands that let all of a place expire."""
+        key, names = self._namespace.key, [resource.name for resource in self._resources]
+        expiring_keys = [key(str(number), name) + part for name in names for part in KEY_SUFFIXES]
+        expiring_keys += [key("clock", str(number)), *(key("ids", name, str(number)) for name in names)]
+        return [["EXPIRE", expiring_key, self._namespace.store.grace] for expiring_key in expiring_keys]
 
-        None if there are as many sandboxes as there may be.
+    def _make_place(
+        self,
+        key: str,
+        base: int,
+        name: str,
+        raw_before: bytes | None = None,
+        template: MemoryAccount | None = None,
+    ) -> bytes | None:
+        """A new place for an account instead of the one before, which holds what another does at first.
+
+        None if the account has another place by now, or none, or if there are as many sandboxes as there may be.
         """
         store, namespace = self._namespace.store, self._namespace
         number = int(store.ask("INCR", namespace.key("count")))
         slot = AccountSlot(number, number if template else base, name)
         last = dict(self._start["last"])
-        if template:
-            for resource in self._resources:
-                last[resource.name] = template.collections[resource.name].ids.last
-                load(namespace, number, resource, template.collections[resource.name])
-        raw = json.dumps(asdict(slot))
+        raw, is_made = json.dumps(asdict(slot)), 0
         usage_command = [["ZADD", self._usage_key, *_now(), key]] if is_sandbox(key) else []
-        commands = [["HSET", self._slots_key, key, raw], *usage_command, *beginning(namespace, slot, last, self.now)]
-        checks = [[["HEXISTS", self._slots_key, key], 0]] if is_new_account else []
-        if template:
-            store.keep()
-        capacity = [self._usage_key, self._settings.sandboxes] if is_new_account else None
-        if namespace.carry_out(checks=checks, commands=commands, room=capacity):
-            return raw.encode()
-        stored: bytes | None = store.ask("HGET", self._slots_key, key)  # another process was faster
-        return stored
+        checks = [[["HGET", self._slots_key, key], raw_before.decode() if raw_before else False]]
+        capacity = None if raw_before else [self._usage_key, self._settings.sandboxes]
+        try:
+            if template:
+                for resource in self._resources:
+                    last[resource.name] = template.collections[resource.name].ids.last
+                    load(namespace, number, resource, template.collections[resource.name])
+                store.keep()
+            start_commands = beginning(namespace, slot, last, self.now)
+            commands = [["HSET", self._slots_key, key, raw], *usage_command, *start_commands]
+            is_made = namespace.carry_out(checks=checks, commands=commands, room=capacity)
+        finally:
+            if template and not is_made:
+                store.ask_all(self._expiring(number))
+        return raw.encode() if is_made else None
 
-    def _account(self, key: str, raw: bytes | None) -> SharedAccount | None:
+    def _account(self, key: str, raw: bytes) -> SharedAccount:
         """The account that is kept under a key; always the same while its place is."""
-        if raw is None:
-            return None
         cached = self._cached_accounts.get(key)
         if cached and cached[0] == raw:
             return cached[1]

@@ -62,7 +62,14 @@ def extend(app):
 """,
     )
     listed = mock.ask("GET", "/api/domains/").get_json()["data"]
+    mock.server.running.force({"path": "/api/domains/", "status": 503, "times": 1})
     assert mock.ask("GET", "/api/hosts").get_json() == [each["host"] for each in listed]
+    assert mock.ask("GET", "/api/domains/").status_code == 503  # not used up by the route's own read
+    assert [entry.path for entry in mock.server.running.journal.find()] == [
+        "/api/domains/",
+        "/api/hosts",
+        "/api/domains/",
+    ]
 
 
 def test_a_field_is_added_to_reads_and_lists(tmp_path: Path) -> None:
@@ -83,6 +90,10 @@ def test_a_check_refuses_as_the_mock_does(tmp_path: Path) -> None:
         "Send an X-Request-Id with each write.",
     )
     assert len(mock.server.running.journal.remark_counts) == 1
+    (tmp_path / "meant").mkdir()
+    meant = Extended(tmp_path / "meant", CHECK.replace('each write.")', 'each write.", mistake=False)'))
+    assert meant.ask("POST", "/api/domains", data={"host": "go.example.com"}).status_code == 400
+    assert not meant.server.running.journal.remark_counts
     made = mock.ask("POST", "/api/domains", data={"host": "go.example.com"}, headers={"X-Request-Id": "1"})
     assert made.status_code == 201
 

@@ -25,6 +25,7 @@ from upstream import wait_for
 from wire import HARBOUR, Client, over_network
 
 from mock_server import MockServer, SettingsError
+from mock_server.control.shared_instance import SharedInstance
 from mock_server.errors import Refusal
 from mock_server.server import Workers
 from mock_server.shared.journal import SharedJournal
@@ -173,6 +174,31 @@ def test_what_is_written_to_what_was_reset_is_refused_and_leaves_no_key(redis_ur
         uploads = server.running.mock.forms.uploads
         requests.post(f"{server.origin}/_mock/reset", timeout=60).raise_for_status()
         is_refused(partial(uploads.add, "a.png", "image/png", b"late"))
+
+
+def test_resets_that_meet_leave_no_place_behind(pair: tuple[MockServer, MockServer], redis_url: str) -> None:
+    database: Any = redis.Redis.from_url(redis_url)
+    key, records = "sandbox-met", {"domains": [{"host": "a.example.com"}]}
+    one, other = (server.running for server in pair)
+    assert isinstance(one, SharedInstance)
+
+    def places() -> list[bytes]:
+        """The places of accounts with records of their own that stay."""
+        pattern = f"{one.settings.store_prefix}:*:*:domains:own"
+        return [place for place in database.keys(pattern) if database.ttl(place) == -1]
+
+    one.reset_account(key, {"records": records})
+    place_count = len(places())
+    with ThreadPoolExecutor(2) as threads:
+        for _ in range(10):
+            list(threads.map(lambda running: running.reset_account(key, {"records": records}), (one, other)))
+    assert len(places()) == place_count
+    with (
+        patch.object(one._store, "keep", other.reset),  # noqa: SLF001 - just before the new place is used
+        pytest.raises(StoreError, match="reset while this request was under way"),
+    ):
+        one.reset_account(key, {"records": records})
+    assert len(places()) == place_count - 1
 
 
 def test_equal_updates_at_once_do_not_refuse_each_other(pair: tuple[MockServer, MockServer]) -> None:
