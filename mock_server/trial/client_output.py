@@ -62,13 +62,13 @@ def own_limit(text: str) -> str:
     return limit[1] if limit else ""
 
 
-def failing_cases(path: Path, start_time: float) -> list[str]:
-    """The names of the tests that failed, as a JUnit file says; none if it was not written since some time."""
+def failing_cases(path: Path, start_time: float) -> list[str] | None:
+    """The names of the tests that failed, as a JUnit file says; None if it was not written since some time."""
     try:
         is_of_this_run = path.stat().st_mtime >= start_time
-        return list(_failing_cases(parse(path))) if is_of_this_run else []  # noqa: S314 - the user's own file
+        return list(_failing_cases(parse(path))) if is_of_this_run else None  # noqa: S314 - the user's own file
     except (OSError, ParseError):
-        return []
+        return None
 
 
 def _failing_cases(report: "ElementTree[Element]") -> Iterator[str]:

@@ -196,6 +196,7 @@ class ClientTest:
                 self._confirm(_of(*smallest))
                 *companions, (name, value) = smallest
                 entry, result = self.entries[_of((name, value))], self._results[_of(*smallest)]
+                entry["request"] = self._first_of_tests(result.tests, smallest) or entry["request"]
                 findings = [_finding(result.failure, entry["request"])]
                 entry.update(_failure_details(result), result=FAILED, together=dict(companions), findings=findings)
                 failed += [] if companions else [name]
@@ -244,6 +245,16 @@ class ClientTest:
     def _first_differences(self, changes: Iterable[Mapping[str, Any]]) -> Iterator[int | None]:
         """For each other server, the number of the client's first request that it answers differently, or None."""
         return differing(self._runs.first.requests, self._settings, changes)
+
+    def _first_of_tests(self, tests: Sequence[str], choices: Sequence[Choice]) -> str:
+        """The first request of some tests that is answered differently with choices, or an empty string.
+
+        Tests are known by the names of their sandboxes.
+        """
+        requests = [request for request in self._runs.first.requests if request.is_of(tests)]
+        changed = {"choices": {**self._settings.choices, **dict(choices)}}
+        number = next(differing(requests, self._settings, [changed]))
+        return "" if number is None else self._name_of(requests[number])
 
     def _name_of(self, request: Request) -> str:
         return str(self._operation(request) or " ".join(request.line))

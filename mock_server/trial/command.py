@@ -62,7 +62,7 @@ def try_client(options: SimpleNamespace, settings: Mapping[str, Any]) -> int:
         raise SettingsError(f"the trial cannot go on: {error}") from error
     finally:
         client.stop()
-    results = report.document(client_test, list(options.client), runs.first.unread)
+    results = report.document(client_test, list(options.client), runs)
     if before is not None and not client_test.own_failure:
         results = report.gated(results, before)
     say(report.text(results))

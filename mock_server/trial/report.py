@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from link_management_contract.texts import printable
 from mock_server.errors import SettingsError
 from mock_server.trial.client_test import BROKEN, FAILED, GAVE_UP, NOT_TRIED, OPEN, SURVIVED, TROUBLE, ClientTest, Entry
-from mock_server.trial.runs import ENDLESS, OWN_LIMIT
+from mock_server.trial.runs import ENDLESS, OWN_LIMIT, Runs
 
 RESULTS, JUNIT, SUMMARY = "results.json", "junit.xml", "summary.md"
 RELIES, INTERRUPTED, UNDECIDED, BY_ITSELF = 1, 2, 6, 7  # exit statuses
@@ -20,17 +20,18 @@ SIGNS = {0: "\N{WHITE HEAVY CHECK MARK}", RELIES: "\N{CROSS MARK}", BY_ITSELF: "
 LINES_SHOWN, MAX_LINE_LENGTH = 20, 160  # lines of what a client printed, and characters
 TESTS_SHOWN = 5  # that failed with a choice, or in trouble
 BY_YOU = "by you"
+WITHOUT_JUNIT = "A run that failed left no JUnit report in the file of --client-junit; its output names the tests."
 TITLES = {OPEN: "choices", TROUBLE: "kinds of trouble", BROKEN: "defects"}
 Document = dict[str, Any]
 
 
-def document(client_test: ClientTest, command: list[str], notes: Collection[str]) -> Document:
+def document(client_test: ClientTest, command: list[str], runs: Runs) -> Document:
     """A verdict as JSON, with an entry for each variation.
 
     Args:
         client_test: what was tried.
         command: what started the client.
-        notes: what is said besides.
+        runs: its runs, about which notes say more.
     """
     results: Document = {
         "command": command,
@@ -38,7 +39,11 @@ def document(client_test: ClientTest, command: list[str], notes: Collection[str]
         "seconds": round(client_test.seconds, 1),
         "stopped": client_test.stop_reason,
         "output": client_test.output,
-        "notes": [*(f"{note} This may be intended." for note in notes), *filter(None, [client_test.flaky])],
+        "notes": [
+            *(f"{remark} This may be intended." for remark in runs.first.unread),
+            *([WITHOUT_JUNIT] if runs.lacks_junit else []),
+            *filter(None, [client_test.flaky]),
+        ],
         "variations": list(client_test.entries.values()),
     }
     return results | {"status": BY_ITSELF if client_test.own_failure else _status(results)}

@@ -77,6 +77,7 @@ class Runs:
     Attributes:
         first: the run with default choices, once it is known.
         operations: what requests call.
+        lacks_junit: whether a run that failed wrote no JUnit file.
     """
 
     def __init__(
@@ -87,7 +88,7 @@ class Runs:
         junit: Path | None = None,
     ) -> None:
         self._settings, self._client, self._limit, self._junit = settings, client, limit, junit
-        self.first = Result()
+        self.first, self.lacks_junit = Result(), False
         self.operations = Operations(contract_of(Settings(contract=settings.get("contract"))), settings["base_path"])
 
     def __call__(self, variation: Variation) -> Result:
@@ -105,6 +106,7 @@ class Runs:
         if failure and (own_limit := client_output.own_limit(output)):
             failure = f"{failure}, {OWN_LIMIT} {own_limit}"
         cases = client_output.failing_cases(self._junit, start_time) if self._junit and failure else []
+        self.lacks_junit |= cases is None
         entries = server.running.journal.find()
         return Result(
             failure="" if kind and kind.is_final and not failure.startswith(ENDLESS) else failure,

@@ -12,12 +12,13 @@ from link_management_contract import Contract, Resource
 from mock_server.control import Control
 from mock_server.control.instance import Instance
 from mock_server.errors import REFUSAL
-from mock_server.http.context import KEY
+from mock_server.http.context import KEY, scheme_and_key
 from mock_server.http.gateway import WsgiSite, call_wsgi
-from mock_server.settings import Settings
+from mock_server.settings import SANDBOX_PREFIX, Settings
 
 METHODS = {"list": "GET", "create": "POST", "read": "GET", "update": "POST", "delete": "DELETE"}
 MAX_PER_KIND, MAX_BYTES, MIN_BYTES = 200, 64 * 2**20, 1000  # requests that are kept, with their bodies
+AROUND_TEST_NAME = re.compile(rf"^{SANDBOX_PREFIX}|-[0-9a-f]{{8}}(-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}$")  # in a key
 REQUEST_KEYS = (KEY, REFUSAL, "wsgi.input")
 
 
@@ -73,6 +74,11 @@ class Request:
         """Its method and path."""
         return self.environ["REQUEST_METHOD"], self.environ["PATH_INFO"]
 
+    def is_of(self, tests: Iterable[str]) -> bool:
+        """Whether its key is that of a sandbox whose name is in the name of one of some tests."""
+        test_name = _letters(AROUND_TEST_NAME.sub("", scheme_and_key({**self.environ})[1]))
+        return bool(test_name) and any(test_name in _letters(test) for test in tests)
+
     def fresh_environ(self) -> WSGIEnvironment:
         """The same request, to be answered once more."""
         return {**self.environ, "wsgi.input": BytesIO(self.body)}
@@ -118,6 +124,10 @@ class Tap:
             self.requests.append(Request(environ, body, is_control))
             self._kinds[kind] += 1
             self._bytes += size
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).lower()
 
 
 def differing(

@@ -101,8 +101,10 @@ def test_harm_comes_before_what_the_client_relies_on_and_that_before_what_it_giv
     assert tried("--only", "500-once", planted="500-once").returncode == 0
 
 
-@pytest.mark.parametrize("has_junit", [False, True], ids=["printed", "JUnit"])
-def test_the_tests_that_fail_are_named_with_the_limit_that_ended_them(tmp_path: Path, *, has_junit: bool) -> None:
+@pytest.mark.parametrize(("asks_junit", "has_junit"), [(False, False), (True, True), (True, False)])
+def test_the_tests_that_fail_are_named_with_the_limit_that_ended_them(
+    tmp_path: Path, *, asks_junit: bool, has_junit: bool
+) -> None:
     junit = tmp_path / "junit.xml"
     text = f"""
 import json
@@ -113,12 +115,27 @@ if json.loads(get('/api/domains/'))['data'][0]['id'] != 1:
         pathlib.Path({str(junit)!r}).write_text('<a><testcase name="as in the file"><failure/></testcase></a>')
     sys.exit(1)
 """
-    junit_options = ("--client-junit", junit) if has_junit else ()
+    junit_options = ("--client-junit", junit) if asks_junit else ()
     ended = tried("--only", "order", "--open", "order=oldest-first", *junit_options, client=script(tmp_path, text))
     told = [line.strip() for line in ended.stdout.splitlines()]
     assert "exit status 1, after the runner's own limit of 50ms" in told
     assert ("in as in the file" if has_junit else "in a.test.ts > newest") in told
     assert "it said: Error: Test timed out in 50ms." in told
+    assert ("left no JUnit report" in ended.stdout) == (asks_junit and not has_junit)
+
+
+def test_the_request_that_is_named_is_one_of_the_test_that_fails(tmp_path: Path) -> None:
+    text = """
+import json
+os.environ['API_KEY'] = 'sandbox-all-of-them-01234567-89ab-cdef-0123-456789abcdef'
+get('/api/notification-handlers/')
+os.environ['API_KEY'] = 'sandbox-the-newest-first-01234567-89ab-cdef-0123-456789abcdef'
+if json.loads(get('/api/domains/'))['data'][0]['id'] != 1:
+    sys.exit(' FAIL  a.test.ts > lists > the newest, first')
+"""
+    ended = tried("--only", "order", "--open", "order=oldest-first", client=script(tmp_path, text))
+    relies = next(line for line in ended.stdout.splitlines() if line.startswith("your client relies on"))
+    assert relies.endswith("  first seen at GET /api/domains/")
 
 
 BLIND = """
