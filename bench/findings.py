@@ -38,7 +38,7 @@ from contract_tests.verdicts import Outcome, Result
 from link_management_contract import shipped_contract
 
 CHOICES = {"default choices": 0, "random choices": 7}  # with the seed of each
-JOBS, MUTANTS = 2, 60
+MUTANTS = 60
 CONTRACT = shipped_contract()
 Tried = TypeVar("Tried")
 HEADS = (
@@ -107,17 +107,19 @@ class Watched:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--every", type=int, default=1, metavar="N", help="take each Nth defect, slip and mutant")
-    every = parser.parse_args().every
+    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="servers that are judged at once")
+    arguments = parser.parse_args()
+    every, jobs = arguments.every, arguments.jobs
     with proof.serving() as [base_url]:
         defects = [each for each in proof.defects(base_url).values() if CONTRACT.rules[each.rule].decided_by != "round"]
     print(f"| | {' | '.join(HEADS)} |\n|---|{'---:|' * len(HEADS)}")
     measured = list[Measured]()
     for name, seed in CHOICES.items():
-        measured += _row(name, partial(of_defect, seed=seed), defects[::every])
+        measured += _row(name, partial(of_defect, seed=seed), defects[::every], jobs)
     for server in judge.SERVERS.values():
         if server.is_here:
             changed = [each for each in (*judge.slips(server), *judge.mutants(server, MUTANTS)) if each.visible]
-            measured += _row(f"slips and mutants, {server.name}", of_server, changed[::every])
+            measured += _row(f"slips and mutants, {server.name}", of_server, changed[::every], jobs)
     print(f"\nScripts that mislead: {_names(each for each in measured if each.misleads)}.")
     print(f"Scripts that show nothing: {_names(each for each in measured if each.statuses and not each.shows)}.")
     with_rule = [each for each in measured if each.is_right is not None]
@@ -129,9 +131,9 @@ def _names(measured: Iterable[Measured]) -> str:
     return ", ".join(each.name for each in measured) or "none"
 
 
-def _row(name: str, measure: Callable[[Tried], Measured | None], every: Sequence[Tried]) -> list[Measured]:
+def _row(name: str, measure: Callable[[Tried], Measured | None], every: Sequence[Tried], jobs: int) -> list[Measured]:
     """Print a row of the table; what it is made of."""
-    with ProcessPoolExecutor(JOBS, get_context("spawn")) as pool:
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
         found = [each for each in pool.map(measure, every) if each]
     if found:
         print(f"| {name} | {' | '.join(_cells(found))} |", flush=True)
