@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from contract_tests.cli import main, parse
+from contract_tests.cli import main, parse_run
 from contract_tests.errors import UNUSABLE, NothingSelectedError, StoppedError, UsageError
 from contract_tests.reports import results
 from contract_tests.reports.ci import COMMENT
@@ -43,7 +43,7 @@ def command_line(inputs: Mapping[str, str]) -> list[str]:
         extra_arguments = shlex.split(inputs.get("INPUT_ARGUMENTS", ""))
     except ValueError as error:
         raise UsageError(f"the input arguments cannot be read: {error}; quote as in a shell") from error
-    input_options, all_options = parse(["run", *line]), parse(["run", *line, *extra_arguments])
+    input_options, all_options = parse_run(line), parse_run([*line, *extra_arguments])
     for name in ("base_url", "report_dir", "waivers", "allow_writes"):
         if getattr(input_options, name) != getattr(all_options, name):
             raise UsageError(f"the input arguments say --{name.replace('_', '-')}; that is an input of its own")

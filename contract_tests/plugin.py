@@ -11,14 +11,17 @@ from typing import Any
 import click
 import pytest
 
-from contract_tests.cli import RUN, parse
+from contract_tests.cli import parse_run
+from contract_tests.options import RunOptions
 
 PACKAGE_FOLDER = Path(__file__).parent
 SUITE_NAMED = "CONTRACT_TESTS_NAMED"
 KEY = "contract_tests_outcome"
 NOT_HERE = {"--plan", "--quiet", "--verbose", "--write-waivers"}  # these concern the command, not the run
 OPTIONS = {
-    option.opts[0]: option for option in RUN if isinstance(option, click.Option) and option.opts[0] not in NOT_HERE
+    option.opts[0]: option
+    for option in RunOptions.parameters()
+    if isinstance(option, click.Option) and option.opts[0] not in NOT_HERE
 }
 OUTCOME = pytest.StashKey[Any]()
 RESULTS = pytest.StashKey[Any]()
@@ -74,7 +77,7 @@ def _run(config: pytest.Config) -> Any:
     from contract_tests.reports.results import as_dict  # noqa: PLC0415
     from link_management_contract import shipped_contract  # noqa: PLC0415
 
-    contract, options = shipped_contract(), parse(["run", *_arguments(config)])
+    contract, options = shipped_contract(), parse_run(_arguments(config))
     outcome = carry_out(contract, options, Interrupts())
     config.stash[RESULTS] = as_dict(outcome)
     config.stash[REPORTS_WRITTEN] = write_reports(contract, outcome, config.stash[RESULTS], options)

@@ -16,7 +16,6 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from shutil import which
 from threading import Event, Lock, Thread
-from types import SimpleNamespace
 from urllib.parse import quote_plus, urlsplit
 
 from contract_tests.errors import NothingSelectedError, UnusableTargetError, UsageError
@@ -25,6 +24,7 @@ from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Expect, counts_tex
 from contract_tests.masking import Masking
 from contract_tests.observation import DECISIONS, NEEDS_ALL, NEEDS_CONTROL, Chapters, Violation
 from contract_tests.open_points import remarks
+from contract_tests.options import RunOptions, TargetOptions
 from contract_tests.overlap.survey import overlap
 from contract_tests.repro.replayed import marks_of
 from contract_tests.repro.script import script, shows_key
@@ -124,7 +124,7 @@ class Options:
     waivers: tuple[Waiver, ...] = ()
 
 
-def options_of(args: SimpleNamespace) -> Options:
+def options_of(args: RunOptions) -> Options:
     """The options of a run, from those of the command line.
 
     Raises:
@@ -174,7 +174,7 @@ def further_requests(explore: int, overlap: int) -> int:
     return 2 * explore + (REQUESTS_OF_BURSTS + overlap * REQUESTS_OF_A_ROUND if overlap else 0)
 
 
-def _refuse_contradictions(args: SimpleNamespace) -> None:
+def _refuse_contradictions(args: RunOptions) -> None:
     if not (args.allow_writes or args.read_only or args.plan or is_loopback(args.base_url)):
         raise UsageError(
             f"{urlsplit(args.base_url).hostname} is not this machine, and a run creates, changes and deletes its own"
@@ -201,7 +201,7 @@ def _refuse_contradictions(args: SimpleNamespace) -> None:
         raise UsageError("--read-only and --allow-writes contradict each other; give one of them")
 
 
-def keys_of(args: SimpleNamespace) -> tuple[str, str | None]:
+def keys_of(args: TargetOptions) -> tuple[str, str | None]:
     """The API keys of the account and, if there is one, of another.
 
     Raises:
@@ -219,11 +219,11 @@ def keys_of(args: SimpleNamespace) -> tuple[str, str | None]:
     return api_key, second
 
 
-def limits_of(args: SimpleNamespace) -> Limits:
+def limits_of(args: TargetOptions) -> Limits:
     return Limits(interval=args.rate or 0.0, timeout=args.timeout, patience=args.patience)
 
 
-def connection_of(args: SimpleNamespace) -> Connection:
+def connection_of(args: TargetOptions) -> Connection:
     usual_bundle = Path(os.environ.get("REQUESTS_CA_BUNDLE", ""))
     ca_bundle = args.ca_bundle or (usual_bundle if usual_bundle.is_file() else None)
     return Connection(ca_bundle, args.insecure, args.client_cert, args.client_key, dict(args.header))

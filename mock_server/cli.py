@@ -209,7 +209,7 @@ def parse(arguments: Sequence[str] | None = None) -> SimpleNamespace:
     group = _Group("mock-server", params=list(OPTIONS), invoke_without_command=True, callback=_note, help=DESCRIPTION)
     click.version_option(_version(), prog_name="mock-server", message="%(prog)s %(version)s")(group)
     for name, (text, parameters) in COMMANDS.items():
-        group.add_command(_Command(name, params=parameters, callback=_note, help=text))
+        group.add_command(_Command(name, params=parameters, callback=_note, help=text, short_help=text))
     args = SimpleNamespace(used=set(), what="", client=None)
     line = sys.argv[1:] if arguments is None else list(arguments)
     with group.make_context("mock-server", line, obj=args) as context:

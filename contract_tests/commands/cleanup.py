@@ -1,12 +1,11 @@
 """The command `contract-tests cleanup`."""
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import click
 
-from contract_tests.cli import base_url
 from contract_tests.errors import BROKEN, UsageError
+from contract_tests.options import CleanupOptions, RunOptions, TargetOptions, checked_url
 from contract_tests.output import complain, say
 from contract_tests.run import connection_of, keys_of, limits_of
 from contract_tests.survey.cleanup import clean_up
@@ -19,7 +18,7 @@ from link_management_contract import Contract
 MAX_RECORDS_NAMED = 3  # records left behind
 
 
-def cleanup_command(contract: Contract, options: SimpleNamespace) -> int:
+def cleanup_command(contract: Contract, options: CleanupOptions) -> int:
     """Delete the records that a run left behind, as far as they still show that they are the run's.
 
     Returns:
@@ -38,7 +37,7 @@ def cleanup_command(contract: Contract, options: SimpleNamespace) -> int:
     return BROKEN if ledger.left else 0
 
 
-def adopt(contract: Contract, folder: Path, options: SimpleNamespace) -> list[str]:
+def adopt(contract: Contract, folder: Path, options: RunOptions) -> list[str]:
     """Remove what earlier runs left of the same account at the same base URL, as far as their ledgers in a folder say.
 
     Returns:
@@ -61,7 +60,7 @@ def adopt(contract: Contract, folder: Path, options: SimpleNamespace) -> list[st
     return left
 
 
-def _removed(contract: Contract, ledger: Ledger, options: SimpleNamespace) -> str:
+def _removed(contract: Contract, ledger: Ledger, options: TargetOptions) -> str:
     """Remove what a ledger names, and the ledger itself once nothing is left; what that came to, for people."""
     keys = identities(*keys_of(options))
     target = Target(ledger.base_url, keys, ledger, limits_of(options), connection_of(options))
@@ -76,14 +75,14 @@ def _removed(contract: Contract, ledger: Ledger, options: SimpleNamespace) -> st
     return f"{target.request_count} requests to {ledger.base_url}; {count} records removed, {len(ledger.left)} left"
 
 
-def _check(ledger: Ledger, options: SimpleNamespace, api_key: str) -> None:
+def _check(ledger: Ledger, options: CleanupOptions, api_key: str) -> None:
     """Refuse to send a key anywhere that the ledger does not name for it, unless the command line does."""
     path = options.ledger
     ledger.base_url = options.base_url or ledger.base_url.rstrip("/")
     if not ledger.base_url:
         raise UsageError(f"{path} no longer names a target; say where it is with --base-url")
     try:
-        base_url(ledger.base_url)
+        checked_url(ledger.base_url)
     except click.BadParameter as error:
         raise UsageError(f"{path}: {error.message}") from error
     if not ledger.account and not options.base_url:

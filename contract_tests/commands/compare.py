@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, Self
 
 from rich.console import Console
@@ -12,6 +11,7 @@ from rich.table import Table
 
 from contract_tests.errors import BROKEN, FAILED, UsageError
 from contract_tests.masking import printable_values
+from contract_tests.options import CompareOptions
 from contract_tests.output import complain, say
 from contract_tests.reports import results
 from contract_tests.reports.terminal import TerminalConsole
@@ -23,7 +23,7 @@ GATING = (Verdict.FAIL, Verdict.INCONCLUSIVE)
 STRONGEST_FIRST = list(Verdict)
 
 
-def compare_command(_: Contract, options: SimpleNamespace) -> int:
+def compare_command(_: Contract, options: CompareOptions) -> int:
     """Compare the results of two runs side by side, or of one with a baseline.
 
     Returns:

@@ -1,18 +1,18 @@
 """The command `contract-tests judge`."""
 
 from time import time
-from types import SimpleNamespace
 
 from contract_tests.errors import NothingSelectedError
 from contract_tests.evidence import Evidence
 from contract_tests.har import Recording, read
+from contract_tests.options import JudgeOptions
 from contract_tests.output import complain, say
 from contract_tests.reports import results, terminal
 from contract_tests.verdicts import VIOLATED, Outcome, Verdict, judge, overall, possible
 from link_management_contract import Contract
 
 
-def judge_command(contract: Contract, options: SimpleNamespace) -> int:
+def judge_command(contract: Contract, options: JudgeOptions) -> int:
     """Judge recorded exchanges by the rules that one exchange decides.
 
     Returns:

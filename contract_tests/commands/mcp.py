@@ -5,7 +5,6 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
 from typing import Annotated, Any
 
 import anyio
@@ -13,10 +12,10 @@ import click
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
-from contract_tests.cli import base_url as checked_url
 from contract_tests.commands.compare import Regression
 from contract_tests.commands.rules import areas, text_about
 from contract_tests.errors import NothingSelectedError, StoppedError, UsageError
+from contract_tests.options import McpOptions, checked_url
 from contract_tests.reports import results
 from contract_tests.reports.causes import CauseGroup, groups, undecided
 from contract_tests.repro.script import file_of
@@ -37,7 +36,7 @@ MAX_LISTED, MAX_FINDINGS = 3, 2  # checks that were not judged, of each reason; 
 BOILERPLATE = re.compile(r"^base=.*?^trap tidy EXIT\n|^command -v contract-tests.*", re.MULTILINE | re.DOTALL)
 
 
-def mcp_command(contract: Contract, options: SimpleNamespace) -> int:
+def mcp_command(contract: Contract, options: McpOptions) -> int:
     """Serve the tools until the client goes away."""
     folder = TemporaryDirectory(prefix="contract-tests-")
     session = Session(contract, options, options.report_dir or Path(folder.name))
@@ -59,7 +58,7 @@ class Session:
         causes_shown: how many causes of the last one were shown.
     """
 
-    def __init__(self, contract: Contract, options: SimpleNamespace, folder: Path) -> None:
+    def __init__(self, contract: Contract, options: McpOptions, folder: Path) -> None:
         self._contract, self._options, self._folder = contract, options, folder
         self._is_free = anyio.Lock()  # runs of one account would disturb each other
         self._run_count = 0

@@ -13,7 +13,6 @@ from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from queue import Empty
 from statistics import median
-from types import SimpleNamespace
 from typing import Any
 
 from rich.console import Console
@@ -23,6 +22,7 @@ from rich.text import Text
 
 from contract_tests.commands.run import Interrupts
 from contract_tests.errors import BROKEN, StoppedError, UsageError
+from contract_tests.options import ProveOptions
 from contract_tests.output import complain
 from contract_tests.proof import (
     Defect,
@@ -50,7 +50,7 @@ SHORT_GREASE, SHORT_DEFECTS = 8, 7  # for a short proof: the number of seeds, an
 ENOUGH_SEEDS = 5  # of each defect, to show everything that it breaks
 
 
-def prove_command(contract: Contract, options: SimpleNamespace) -> int:
+def prove_command(contract: Contract, options: ProveOptions) -> int:
     """Judge servers known to be correct or to have a defect, and report the results.
 
     Returns:
@@ -76,7 +76,7 @@ def prove_command(contract: Contract, options: SimpleNamespace) -> int:
 
 
 def _servers_to_judge(
-    contract: Contract, options: SimpleNamespace, defects_by_name: dict[str, Defect], amounts_of: dict[str, list[float]]
+    contract: Contract, options: ProveOptions, defects_by_name: dict[str, Defect], amounts_of: dict[str, list[float]]
 ) -> list[ServerSetup]:
     unknown = [name for name in options.defect if name not in defects_by_name]
     if unknown:
@@ -197,7 +197,7 @@ def _with_progress(judgements: Iterator[Judgement], total: int) -> Iterator[Judg
             yield result
 
 
-def _write(proof: Proof, options: SimpleNamespace) -> int:
+def _write(proof: Proof, options: ProveOptions) -> int:
     """Write the requested forms of the matrix; return 0, or the exit status for a failure."""
     try:
         if options.markdown:

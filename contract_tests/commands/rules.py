@@ -5,9 +5,9 @@ import textwrap
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from itertools import groupby
-from types import SimpleNamespace
 
 from contract_tests.errors import UsageError
+from contract_tests.options import RulesOptions
 from link_management_contract import Contract, OpenPoint, Rule
 from link_management_contract.texts import rulings, statements
 
@@ -15,7 +15,7 @@ WIDTH = 80
 EVIDENCE_NEEDED = {"exchange": "one answer", "state": "several requests", "round": "requests that overlap"}
 
 
-def rules_command(contract: Contract, options: SimpleNamespace) -> int:
+def rules_command(contract: Contract, options: RulesOptions) -> int:
     """Print all rules and open points, or one.
 
     Raises:

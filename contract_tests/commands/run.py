@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from threading import Event, Thread
-from types import FrameType, SimpleNamespace
+from types import FrameType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -30,6 +31,7 @@ from contract_tests.errors import (
     UnusableTargetError,
     UsageError,
 )
+from contract_tests.options import RunOptions
 from contract_tests.output import complain, runs_in_github, say, without_workflow_commands
 from contract_tests.reports import ci, results, terminal
 from contract_tests.run import WAITING, Options, Progress, options_of, run
@@ -46,7 +48,7 @@ IGNORED = 2  # the interrupt to ignore: a second one comes from impatience, and 
 BETWEEN_LOOKS, STARTING = 0.3, 0.3  # seconds between looks at a watched server, and until one that listens is ready
 
 
-def run_command(contract: Contract, options: SimpleNamespace) -> int:
+def run_command(contract: Contract, options: RunOptions) -> int:
     """Judge an implementation, and report the outcome.
 
     Returns:
@@ -87,7 +89,7 @@ def run_command(contract: Contract, options: SimpleNamespace) -> int:
     return _gated(outcome, regression) if regression else outcome.status
 
 
-def _show(options: SimpleNamespace, outcome: Outcome, document: dict[str, Any], changes: Sequence[str] = ()) -> None:
+def _show(options: RunOptions, outcome: Outcome, document: dict[str, Any], changes: Sequence[str] = ()) -> None:
     with without_workflow_commands():
         if outcome.interrupted:
             complain(str(InterruptedRunError(left=len(outcome.left))))
@@ -113,7 +115,7 @@ class ProgressDisplay:
     Failures are shown as soon as they are certain, on a terminal and in `results.json`.
     """
 
-    def __init__(self, options: SimpleNamespace) -> None:
+    def __init__(self, options: RunOptions) -> None:
         self._console = terminal.TerminalConsole(stderr=True)
         self._options = options
         self._failed: set[str] = set()
@@ -202,7 +204,7 @@ class Interrupts:
 
 def carry_out(
     contract: Contract,
-    options: SimpleNamespace,
+    options: RunOptions,
     interrupted: Callable[[], bool],
     display: ProgressDisplay | None = None,
 ) -> Outcome:
@@ -244,7 +246,7 @@ def _keep_examples_elsewhere() -> None:
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(platformdirs.user_cache_path(PROGRAM) / "hypothesis"))
 
 
-def _options(contract: Contract, options: SimpleNamespace) -> Options:
+def _options(contract: Contract, options: RunOptions) -> Options:
     unknown = [name for name in options.resources if name not in contract.resources]
     if unknown:
         raise UsageError(f'no resource "{unknown[0]}"; resources are {", ".join(contract.resources)}')
@@ -255,7 +257,7 @@ def write_reports(
     contract: Contract,
     outcome: Outcome,
     document: dict[str, Any],
-    options: SimpleNamespace,
+    options: RunOptions,
     regression: compare.Regression | None = None,
 ) -> bool:
     """Write each report that the command line asks for, if possible; return whether all were written."""
@@ -263,12 +265,12 @@ def write_reports(
     changes = regression.lines if regression else []
     worsened = regression.worsened if regression else None
     writers: list[Callable[[], None]] = []
-    if options.write_waivers:
-        writers.append(lambda: write_waivers(options.write_waivers, outcome.results, today, strict=outcome.strict))
-    if options.report_dir:
+    if path := options.write_waivers:
+        writers.append(partial(write_waivers, path, outcome.results, today, strict=outcome.strict))
+    if folder := options.report_dir:
         from contract_tests.reports import html  # noqa: PLC0415 - only reports need Jinja, which is slow to load
 
-        writers.append(lambda: html.write_folder(contract, outcome, document, options.report_dir, changes))
+        writers.append(partial(html.write_folder, contract, outcome, document, folder, changes))
     if runs_in_github():
         writers.append(lambda: ci.report_to_github(document, changes, worsened))
     is_complete = True
@@ -281,7 +283,7 @@ def write_reports(
     return is_complete
 
 
-def _run_repeatedly(contract: Contract, options: SimpleNamespace, interrupts: Interrupts) -> int:
+def _run_repeatedly(contract: Contract, options: RunOptions, interrupts: Interrupts) -> int:
     """Judge again and again: what failed last comes first, and the rest once that is mended.
 
     Returns:
@@ -315,8 +317,8 @@ def _run_repeatedly(contract: Contract, options: SimpleNamespace, interrupts: In
             return status
 
 
-def _with_rules(options: SimpleNamespace, rules: tuple[str, ...]) -> SimpleNamespace:
-    return SimpleNamespace(**vars(options) | {"rules": rules})
+def _with_rules(options: RunOptions, rules: tuple[str, ...]) -> RunOptions:
+    return replace(options, rules=rules)
 
 
 def _failed_rules(outcome: Outcome | None) -> tuple[str, ...]:

@@ -2,16 +2,16 @@
 
 import json
 import sys
-from types import SimpleNamespace
 
 from contract_tests.observation import Violation
+from contract_tests.options import VerdictOptions
 from contract_tests.output import complain, say
 from contract_tests.repro.transcript import judge_answers
 from contract_tests.repro.trial import BROKEN, FIXED, UNCLEAR
 from link_management_contract import Contract
 
 
-def verdict_command(contract: Contract, options: SimpleNamespace) -> int:
+def verdict_command(contract: Contract, options: VerdictOptions) -> int:
     """Judge the answers that a script printed; standard input says what it repeats.
 
     Returns:

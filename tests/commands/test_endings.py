@@ -10,12 +10,12 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from types import SimpleNamespace
 
 import pytest
 from shell import COMMANDS, ENVIRONMENT, command, everything
 
 from contract_tests.commands import run as run_command
+from contract_tests.options import RunOptions
 from contract_tests.target.ledger import Ledger
 from mock_server import MockServer
 
@@ -105,7 +105,7 @@ def test_without_a_terminal_a_line_of_progress_comes_now_and_then(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(run_command, "BETWEEN_LINES", 0.01)
-    with run_command.ProgressDisplay(SimpleNamespace()) as watch:
+    with run_command.ProgressDisplay(RunOptions(base_url="")) as watch:
         watch("domains: creating", 70)
         lines, deadline = list[str](), time.monotonic() + 60
         while len(lines) < 2 and time.monotonic() < deadline:

@@ -14,9 +14,9 @@ from werkzeug.test import Client as WsgiClient
 from werkzeug.wrappers import Response
 
 from contract_tests import exploration
-from contract_tests.cli import RUN
 from contract_tests.exchange import Request
 from contract_tests.exploration import Exploration, Step
+from contract_tests.options import RunOptions
 from contract_tests.proof import EXPLORE
 from contract_tests.survey.probes import probes
 from contract_tests.survey.visit import visit
@@ -142,8 +142,7 @@ def test_the_default_leaves_out_no_probe(resource: str, monkeypatch: pytest.Monk
             planned.append(step)
             yield partial(noted, step)
 
-    [option] = [option for option in RUN if "--explore" in option.opts]
-    assert option.default == EXPLORE
+    assert RunOptions(base_url="").explore == EXPLORE
     monkeypatch.setattr(exploration, "probes", watched)
     weights = sum(map(exploration.weight_of, CONTRACT.resources.values()))
     visited(honest, resource, FULL, Exploration(CONTRACT, ceil(EXPLORE / weights), seed=0))

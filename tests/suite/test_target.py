@@ -22,8 +22,8 @@ from clock import SimulatedClock
 from faulty import reply
 from urllib3 import HTTPResponse
 
-from contract_tests import cli
 from contract_tests.exchange import OTHER, Expect, Request
+from contract_tests.options import RunOptions
 from contract_tests.target import target
 from contract_tests.target.connection import Connection
 from contract_tests.target.identities import identities
@@ -387,7 +387,9 @@ class SlowTarget(Target):
 
 
 def test_help_says_how_many_requests_are_under_way() -> None:
-    assert f"[default: {target.JOBS}]" in next(str(option.help) for option in cli.RUN if "--jobs" in option.opts)
+    assert f"[default: {target.JOBS}]" in next(
+        str(each.help) for each in RunOptions.parameters() if each.name == "jobs"
+    )
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 6])
