@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
 from typing import Annotated, Any, Literal
 
 import anyio
@@ -18,6 +17,7 @@ from link_management_contract.agents import QUOTED, Tools, answer, carried_out, 
 from mock_server import output
 from mock_server.control.instance import switch_values
 from mock_server.errors import Refusal, SettingsError
+from mock_server.options import ServerOptions
 from mock_server.server import MockServer
 from mock_server.store.protocols import Account
 from mock_server.trial.client_test import FAILED
@@ -36,7 +36,7 @@ Conditions = Annotated[dict[str, float] | None, Field(description='trouble, such
 Defects = Annotated[list[str] | None, Field(description="rules to break, by names that `state` lists")]
 
 
-def serve(options: SimpleNamespace, settings: Mapping[str, Any]) -> None:
+def serve(options: ServerOptions, settings: Mapping[str, Any]) -> None:
     """Serve the tools until the client goes away; then the mock stops, too.
 
     Args:
@@ -56,7 +56,7 @@ def _totals(key: str, account: Account) -> dict[str, Any]:
 class Session:
     """The mock of one client, if it runs, and the client's tools."""
 
-    def __init__(self, options: SimpleNamespace, settings: Mapping[str, Any]) -> None:
+    def __init__(self, options: ServerOptions, settings: Mapping[str, Any]) -> None:
         self._options, self._settings = options, settings
         self._mock: MockServer | None = None
         self._is_free = anyio.Lock()
@@ -219,7 +219,11 @@ class Session:
         The command runs on this machine as the user's own would, many times; it gets the server's URL in $MOCK_URL.
         """
         with TemporaryDirectory(prefix="mock-server-") as folder:
-            arguments = [*self._options.of_try, f"--vary={vary}", f"--report-dir={folder}"]
+            arguments = [
+                *("try" if word == "mcp" else word for word in self._options.words),
+                f"--vary={vary}",
+                f"--report-dir={folder}",
+            ]
             arguments += [f"--only={name}" for name in only or ()]
             arguments += [f"--env={name}={text}" for name, text in (env or {}).items()]
             async with self._is_free:

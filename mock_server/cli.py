@@ -9,10 +9,10 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from copy import copy
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
@@ -36,6 +36,8 @@ from mock_server.options import (
     PROXY,
     SHARED,
     Option,
+    ServerOptions,
+    TrialOptions,
     without_slash,
 )
 from mock_server.output import BatchHandler, Clocked
@@ -50,6 +52,7 @@ OWN_ERROR = "the trial itself broke, and says nothing of your client; please rep
 HANGUP = (signal.SIGHUP,) if sys.platform != "win32" else ()  # the terminal was closed
 FIRST = 1  # the process of a container that signals end only if it handles them
 SECONDS_TO_NOTICE = 0.1  # until a signal is noticed
+StartingState = tuple[str, tuple[int, int] | None]  # what the accounts held, as a fixture, and the state of its file
 DESCRIPTION = "A stateful mock of the link-management service API. Without a command, it serves."
 
 
@@ -196,8 +199,8 @@ COMMANDS: dict[str, tuple[str, list[click.Parameter]]] = {
 }
 
 
-def parse(arguments: Sequence[str] | None = None) -> SimpleNamespace:
-    """The values of all options, and in `used` the names of those on the command line.
+def parse(arguments: Sequence[str] | None = None) -> ServerOptions:
+    """What a command line says.
 
     Args:
         arguments: the command line; that of the process, if None.
@@ -210,26 +213,36 @@ def parse(arguments: Sequence[str] | None = None) -> SimpleNamespace:
     click.version_option(_version(), prog_name="mock-server", message="%(prog)s %(version)s")(group)
     for name, (text, parameters) in COMMANDS.items():
         group.add_command(_Command(name, params=parameters, callback=_note, help=text, short_help=text))
-    args = SimpleNamespace(used=set(), what="", client=None)
     line = sys.argv[1:] if arguments is None else list(arguments)
-    with group.make_context("mock-server", line, obj=args) as context:
+    noted = _Noted({}, set())
+    with group.make_context("mock-server", line, obj=noted) as context:
         group.invoke(context)
-    args.of_try = ["try" if word == "mcp" else word for word in line]  # what its tool `try` has in common with it
-    if args.what:
-        setattr(args, f"list_{args.what}", True)
-    return args
+    values = noted.values
+    if listed := values.pop("what", None):
+        values[f"list_{listed}"] = True
+    options_class = TrialOptions if "client" in values else ServerOptions
+    return options_class(words=tuple(line), used=frozenset(noted.used), **values)
+
+
+@dataclass(frozen=True)
+class _Noted:
+    """The values of a command line, and the names of those that stand on it."""
+
+    values: dict[str, Any]
+    used: set[str]
 
 
 @click.pass_context
 def _note(context: click.Context, /, **values: Any) -> None:
     """Note the values of a command's parameters, over those of the command that it belongs to."""
-    context.obj.command = context.info_name
+    noted: _Noted = context.obj
+    noted.values["command"] = context.info_name
     for name, value in values.items():
         is_used = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if is_used or not getattr(context.obj, name, None):
-            setattr(context.obj, name, value)
+        if is_used or not noted.values.get(name):
+            noted.values[name] = value
         if is_used:
-            context.obj.used.add(name)
+            noted.used.add(name)
 
 
 def _version() -> str:
@@ -239,7 +252,7 @@ def _version() -> str:
         return "that is not installed"
 
 
-def settings_of(args: SimpleNamespace) -> dict[str, Any]:
+def settings_of(args: ServerOptions) -> dict[str, Any]:
     """The settings that a command line asks for.
 
     Raises:
@@ -261,7 +274,7 @@ def settings_of(args: SimpleNamespace) -> dict[str, Any]:
     }
 
 
-def _deployment(args: SimpleNamespace) -> Deployment | None:
+def _deployment(args: ServerOptions) -> Deployment | None:
     """The deployment that requests are forwarded to, if any."""
     used_options = _used_options(args)
     if args.forward_to is None:
@@ -289,7 +302,7 @@ def _deployment(args: SimpleNamespace) -> Deployment | None:
     )
 
 
-def _used_options(args: SimpleNamespace) -> list[Option]:
+def _used_options(args: ServerOptions) -> list[Option]:
     return [option for option in OPTIONS if option.name in args.used]
 
 
@@ -314,7 +327,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _end(error)
     if text is not None:
         return output.say(text)
-    if options.client is not None:
+    if isinstance(options, TrialOptions):
         raise SystemExit(_try_client(options))
     if options.command == "mcp":
         return _serve_tools(options)
@@ -330,7 +343,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for number in (signal.SIGINT, signal.SIGTERM, *HANGUP):
                 if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
                     signal.signal(number, lambda *_: signals.append(1))
-            options.began = _starting_state(server, options) if options.save else None
+            began = _starting_state(server, options) if options.save else None
             files = _watched_files(server, options)
             output.say(output.ready(server) if options.ready_json else output.banner(server))
             with Workers(options.workers - 1, listener, partial(_log, options.log_level), server_arguments) as workers:
@@ -338,10 +351,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (SettingsError, Refusal) as error:  # a refusal by the store
         _end(error)
     handler.finish()
-    os._exit(_finish(server, options))  # even if threads hang
+    os._exit(_finish(server, options, began))  # even if threads hang
 
 
-def _try_client(options: SimpleNamespace) -> int:
+def _try_client(options: TrialOptions) -> int:
     from mock_server.trial.command import try_client  # noqa: PLC0415 - a mock that serves need not wait for it
 
     try:
@@ -353,7 +366,7 @@ def _try_client(options: SimpleNamespace) -> int:
         _end(SettingsError(OWN_ERROR), BROKEN_TRY)
 
 
-def _serve_tools(options: SimpleNamespace) -> None:
+def _serve_tools(options: ServerOptions) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until it listens, there is nothing to tidy up
     try:
         from mock_server.agents import serve  # noqa: PLC0415 - as above
@@ -373,10 +386,10 @@ def _end(error: Exception, status: int = USAGE_ERROR) -> NoReturn:
     raise SystemExit(USAGE_ERROR_OF_TRY if context and context.info_name == "try" else status)
 
 
-def _finish(server: MockServer, options: SimpleNamespace) -> int:
+def _finish(server: MockServer, options: ServerOptions, began: StartingState | None) -> int:
     """Write and say what is asked for at the end, and return the exit status."""
     try:
-        write_results = list(_write_files(server, options))
+        write_results = list(_write_files(server, options, began))
         for line, _ in write_results:
             output.say(line)
         output.say(output.remarks(server) or "Stopped.")
@@ -387,13 +400,13 @@ def _finish(server: MockServer, options: SimpleNamespace) -> int:
     return REMARKS_FOUND if is_remarked or not all(is_written for _, is_written in write_results) else 0
 
 
-def _write_files(server: MockServer, options: SimpleNamespace) -> Iterator[tuple[str, bool]]:
+def _write_files(server: MockServer, options: ServerOptions, began: StartingState | None) -> Iterator[tuple[str, bool]]:
     """Write the files that are asked for at the end; what is said of each, and whether it could be written."""
     if options.har:
         archive = server.running.archive(urlsplit(server.base_url).scheme)
         yield output.wrote(options.har, archive, f"Judge it: contract-tests judge {options.har}")
-    if options.save:
-        file, (text, state) = Path(options.fixture), options.began
+    if began:
+        file, (text, state) = Path(options.fixture), began
         yield output.saved(file, text, server.running.fixture(), is_changed=_state(file) != state)
     if options.record and server.running.fixture_recording:
         yield output.recorded(options.record, server.running.fixture_recording, verbatim=options.verbatim)
@@ -408,7 +421,7 @@ def _log(level: str) -> BatchHandler:
     return handler
 
 
-def _server_arguments(options: SimpleNamespace) -> dict[str, Any]:
+def _server_arguments(options: ServerOptions) -> dict[str, Any]:
     """The arguments of the server that a command line asks for."""
     if options.watch and options.fixture in SHIPPED:
         raise SettingsError("--watch watches a file; name it with --fixture FILE")
@@ -436,7 +449,7 @@ def _server_arguments(options: SimpleNamespace) -> dict[str, Any]:
     }
 
 
-def _check_saving(options: SimpleNamespace) -> None:
+def _check_saving(options: ServerOptions) -> None:
     """Refuse what does not go with saving."""
     if options.fixture in SHIPPED:
         raise SettingsError("--save writes to a file; name it with --fixture FILE")
@@ -451,12 +464,12 @@ def _check_saving(options: SimpleNamespace) -> None:
     output.check_writable(Path(options.fixture))
 
 
-def _starting_state(server: MockServer, options: SimpleNamespace) -> tuple[str, tuple[int, int] | None]:
+def _starting_state(server: MockServer, options: ServerOptions) -> StartingState:
     """What the accounts hold at the start, as a fixture, and the state of its file."""
     return write_document(server.running.fixture()), _state(Path(options.fixture))
 
 
-def _watched_files(server: MockServer, options: SimpleNamespace) -> dict[Path, tuple[Callable[[], None], object]]:
+def _watched_files(server: MockServer, options: ServerOptions) -> dict[Path, tuple[Callable[[], None], object]]:
     """The files that are watched: what reads each again, and the state that was read."""
     files: dict[Path, Callable[[], None]] = {}
     if options.watch:
@@ -496,7 +509,7 @@ def _reloaded(file: Path, read_again: Callable[[], None]) -> str:
     return printable(f"Reloaded {file}.")
 
 
-def _text_to_print(options: SimpleNamespace) -> str | None:
+def _text_to_print(options: ServerOptions) -> str | None:
     """What to print instead of serving, if that is asked for."""
     if options.print_contract:
         return output.contract(options.print_contract, _base_url(options))
@@ -509,12 +522,12 @@ def _text_to_print(options: SimpleNamespace) -> str | None:
     return output.conditions() if options.list_conditions else None
 
 
-def _base_url(options: SimpleNamespace) -> str:
+def _base_url(options: ServerOptions) -> str:
     mock_origin = origin(options.host, options.port, is_secure=bool(options.tls_cert))
     return options.public_base_url or f"{mock_origin}{options.base_path}"
 
 
-def _token(options: SimpleNamespace) -> str | None:
+def _token(options: ServerOptions) -> str | None:
     """The control token, best given where neither other users nor logs see it."""
     tokens = [token for token in (options.control_token, os.environ.get(ENVIRONMENT)) if token is not None]
     if options.control_token_file:

@@ -1,6 +1,7 @@
 """The options of a mock: the one table that the command line, the settings, the control plane and the console share."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -163,3 +164,88 @@ OPTIONS = (
 SWITCHES = {
     option.plane_name: option for option in sorted(OPTIONS, key=lambda option: option.is_for_the_start) if option.switch
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerOptions:
+    """A command line: what each option says, by the name that click gives it.
+
+    Attributes:
+        command: the name of the command.
+        words: the whole line.
+        used: the names of the options that are on it.
+    """
+
+    command: str
+    words: tuple[str, ...]
+    used: frozenset[str]
+    fixture: str
+    records: int
+    api_key: tuple[str, ...]
+    sandboxes: int
+    journal: int
+    seed: int
+    clock: str
+    watch: bool
+    save: bool
+    open: tuple[tuple[str, str], ...]
+    profile: Path | None
+    grease: int | None
+    defect: tuple[str, ...]
+    extend: Path | None
+    condition: tuple[tuple[str, float], ...]
+    rate_limit: int | None
+    host: str
+    port: int
+    base_path: str
+    public_base_url: str | None
+    cors: str
+    cors_origin: tuple[str, ...]
+    control_origin: tuple[str, ...]
+    tls_cert: Path | None
+    tls_key: Path | None
+    control_token: str | None
+    control_token_file: Path | None
+    store: str | None
+    store_prefix: str
+    store_lifetime: int
+    workers: int
+    forward_to: str | None
+    read_only: bool
+    rewrite_links: bool
+    record: Path | None
+    verbatim: bool
+    timeout: float
+    ca_bundle: Path | None
+    client_cert: Path | None
+    client_key: Path | None
+    insecure: bool
+    write_fixture: Path | None
+    list_open: bool
+    list_defects: bool
+    list_conditions: bool
+    print_contract: str | None
+    log_level: str
+    ignore_remark: tuple[str, ...]
+    har: Path | None
+    ready_json: bool
+    fail_on_remarks: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialOptions(ServerOptions):
+    """The command line of a trial."""
+
+    client: tuple[str, ...]
+    vary: str
+    only: tuple[str, ...]
+    pairs: bool
+    jobs: int
+    runs: int
+    minutes: float | None
+    client_junit: Path | None
+    limit: int
+    env: tuple[tuple[str, str], ...]
+    manual: bool
+    report_dir: Path | None
+    baseline: Path | None
