@@ -81,9 +81,8 @@ def _header(text: str) -> tuple[str, str]:
 
 def option(text: str, default: Any = None, **details: Any) -> Any:
     """A field that the option with its name fills; `details` are for click."""
-    is_worth_showing = default is not False and default not in (None, ())
-    details = {"help": text, "default": default, "show_default": is_worth_showing} | details
-    return field(default=default, metadata={"details": details})
+    shown = {"default": default, "show_default": default != () and default is not False} if default is not None else {}
+    return field(default=default, metadata={"details": {"help": text} | shown | details})
 
 
 def argument(**details: Any) -> Any:
