@@ -37,7 +37,7 @@ from mock_server.options import (
     SHARED,
     Option,
     ServerOptions,
-    TrialOptions,
+    TryOptions,
     without_slash,
 )
 from mock_server.output import BatchHandler, Clocked
@@ -214,35 +214,35 @@ def parse(arguments: Sequence[str] | None = None) -> ServerOptions:
     for name, (text, parameters) in COMMANDS.items():
         group.add_command(_Command(name, params=parameters, callback=_note, help=text, short_help=text))
     line = sys.argv[1:] if arguments is None else list(arguments)
-    noted = _Noted({}, set())
-    with group.make_context("mock-server", line, obj=noted) as context:
+    parsed = _ParsedValues({}, set())
+    with group.make_context("mock-server", line, obj=parsed) as context:
         group.invoke(context)
-    values = noted.values
-    if listed := values.pop("what", None):
-        values[f"list_{listed}"] = True
-    options_class = TrialOptions if "client" in values else ServerOptions
-    return options_class(words=tuple(line), used=frozenset(noted.used), **values)
+    values = parsed.values
+    if list_name := values.pop("what", None):
+        values[f"list_{list_name}"] = True
+    options_class = TryOptions if "client" in values else ServerOptions
+    return options_class(words=tuple(line), names_used=frozenset(parsed.names_used), **values)
 
 
 @dataclass(frozen=True)
-class _Noted:
+class _ParsedValues:
     """The values of a command line, and the names of those that stand on it."""
 
     values: dict[str, Any]
-    used: set[str]
+    names_used: set[str]
 
 
 @click.pass_context
 def _note(context: click.Context, /, **values: Any) -> None:
     """Note the values of a command's parameters, over those of the command that it belongs to."""
-    noted: _Noted = context.obj
-    noted.values["command"] = context.info_name
+    parsed: _ParsedValues = context.obj
+    parsed.values["command"] = context.info_name
     for name, value in values.items():
         is_used = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if is_used or not noted.values.get(name):
-            noted.values[name] = value
+        if is_used or not parsed.values.get(name):
+            parsed.values[name] = value
         if is_used:
-            noted.used.add(name)
+            parsed.names_used.add(name)
 
 
 def _version() -> str:
@@ -303,7 +303,7 @@ def _deployment(args: ServerOptions) -> Deployment | None:
 
 
 def _used_options(args: ServerOptions) -> list[Option]:
-    return [option for option in OPTIONS if option.name in args.used]
+    return [option for option in OPTIONS if option.name in args.names_used]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -327,7 +327,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _end(error)
     if text is not None:
         return output.say(text)
-    if isinstance(options, TrialOptions):
+    if isinstance(options, TryOptions):
         raise SystemExit(_try_client(options))
     if options.command == "mcp":
         return _serve_tools(options)
@@ -354,7 +354,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     os._exit(_finish(server, options, began))  # even if threads hang
 
 
-def _try_client(options: TrialOptions) -> int:
+def _try_client(options: TryOptions) -> int:
     from mock_server.trial.command import try_client  # noqa: PLC0415 - a mock that serves need not wait for it
 
     try:

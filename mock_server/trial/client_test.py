@@ -251,7 +251,7 @@ class ClientTest:
 
         Tests are known by the names of their sandboxes.
         """
-        requests = [request for request in self._runs.first.requests if request.is_of(tests)]
+        requests = [request for request in self._runs.first.requests if request.belongs_to(tests)]
         changed = {"choices": {**self._settings.choices, **dict(choices)}}
         number = next(differing(requests, self._settings, [changed]))
         return "" if number is None else self._name_of(requests[number])

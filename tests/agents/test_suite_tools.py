@@ -16,7 +16,7 @@ from mcp_client import KEYS, complaint, result, text_of, tools, tools_in_process
 from shell import ROOT, command
 
 from contract_tests import cli
-from contract_tests.options import FOR_PEOPLE, OF_TOOLS, McpOptions, RunOptions
+from contract_tests.options import SCREEN_PARAMETERS, TOOL_PARAMETERS, McpOptions, RunOptions
 from link_management_contract.agents import LONGEST, QUOTED, answer, cut
 from mock_server import MockServer
 
@@ -241,5 +241,5 @@ def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyP
 
 def test_every_option_of_a_run_is_either_one_of_the_tools_or_of_the_command() -> None:
     own = {parameter.name for parameter in McpOptions.parameters()}
-    assert {parameter.name for parameter in RunOptions.parameters()} == own | OF_TOOLS | FOR_PEOPLE
+    assert {parameter.name for parameter in RunOptions.parameters()} == own | TOOL_PARAMETERS | SCREEN_PARAMETERS
     assert (ROOT / "docs/agents.md").exists()
