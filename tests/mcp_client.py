@@ -15,7 +15,7 @@ from mcp.client.stdio import StdioServerParameters
 from shell import COMMANDS, in_process
 from wire import ALPINE, HARBOUR
 
-from link_management_contract.agents import LONGEST, Tools
+from link_management_contract.agents import LONGEST, QUOTED, Tools
 
 PATIENCE = 300  # seconds for an answer
 KEYS = {"CONTRACT_API_KEY": HARBOUR, "CONTRACT_SECOND_API_KEY": ALPINE}
@@ -59,6 +59,13 @@ async def complaint(client: Client, tool: str, **arguments: Any) -> str:
     text, is_error = await _called(client, tool, arguments)
     assert is_error, text
     return text
+
+
+def without_quotes(value: Any) -> Any:
+    """A result without what stands under `QUOTED`."""
+    if isinstance(value, dict):
+        return {name: without_quotes(each) for name, each in value.items() if name != QUOTED}
+    return [without_quotes(each) for each in value] if isinstance(value, list) else value
 
 
 async def until(holds: Callable[[], object]) -> None:
