@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+import subprocess
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from subprocess import PIPE
 from typing import Any
 from unittest.mock import patch
 
@@ -40,6 +42,25 @@ async def tools_in_process(main: Callable[[list[str]], int | None], *options: st
             yield client
     finally:
         end()
+
+
+@contextmanager
+def called(program: str, tool: str, arguments: dict[str, Any], **more: str) -> Iterator[subprocess.Popen[str]]:
+    """A program's tools in a process of their own, which has been asked for one of them and has not answered yet."""
+    versions = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "tests", "version": "1"}}
+    messages: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": versions},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": tool, "arguments": arguments}},
+    ]
+    command, environment = [str(COMMANDS / program), "mcp"], dict(os.environ) | KEYS | more
+    with subprocess.Popen(command, env=environment, stdin=PIPE, stdout=PIPE, text=True) as process:
+        assert process.stdin
+        for message in messages:
+            process.stdin.write(json.dumps({"jsonrpc": "2.0"} | message) + "\n")
+        process.stdin.flush()
+        yield process
+        process.kill()
 
 
 async def text_of(client: Client, tool: str, **arguments: Any) -> str:

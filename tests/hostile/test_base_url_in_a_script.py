@@ -16,7 +16,7 @@ from contract_tests.cli import base_url
 from contract_tests.repro.trial import BROKEN, run_script
 from mock_server import MockServer
 
-PATHS = ("/$(hostile)", "/`hostile`", "/';hostile;'", '/";hostile;"', "/};hostile;")
+PATHS = ("/$(hostile)`hostile`};hostile;", "/';hostile;'\";hostile;\"")
 
 
 def test_a_base_url_is_no_command(tmp_path: Path) -> None:

@@ -80,13 +80,6 @@ def test_the_origins_can_be_named_or_none_be_allowed(
     )
 
 
-@pytest.mark.parametrize(("origins", "allowed"), [((PAGE,), "true"), (("*",), None)])
-def test_a_page_whose_origin_is_named_may_send_credentials(origins: tuple[str, ...], allowed: str | None) -> None:
-    for method in ("GET", "OPTIONS"):
-        headers = call("/api/domains/", method=method, origin=PAGE, cors_origins=origins).headers
-        assert headers.get("Access-Control-Allow-Credentials") == allowed
-
-
 def test_the_control_plane_is_for_no_page_at_all() -> None:
     client = Client(Control(Settings()))
     asked = {"Origin": PAGE, "Access-Control-Request-Method": "POST"}
