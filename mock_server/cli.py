@@ -47,7 +47,7 @@ from mock_server.store.fixtures import SHIPPED
 
 FORWARD_DATA_FLAGS = ("--journal", "--condition")  # that go with a deployment, too
 ADDRESS_FLAGS = ("--host", "--port", "--base-path", "--public-base-url")
-REMARKS_FOUND, USAGE_ERROR, BROKEN_TRY, USAGE_ERROR_OF_TRY = 1, 2, 3, 4
+REMARKS_FOUND, UNWRITTEN, USAGE_ERROR, BROKEN_TRY, USAGE_ERROR_OF_TRY = 1, 1, 2, 3, 4
 OWN_ERROR = "the trial itself broke, and says nothing of your client; please report the lines above"
 HANGUP = (signal.SIGHUP,) if sys.platform != "win32" else ()  # the terminal was closed
 FIRST = 1  # the process of a container that signals end only if it handles them
@@ -326,7 +326,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (click.ClickException, SettingsError) as error:
         _end(error)
     if text is not None:
-        return output.say(text)
+        return None if output.say(text) else _end(SettingsError("the output cannot be written"), UNWRITTEN)
     if isinstance(options, TryOptions):
         raise SystemExit(_try_client(options))
     if options.command == "mcp":

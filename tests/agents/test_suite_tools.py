@@ -90,7 +90,7 @@ async def test_wrong_arguments_are_told(tmp_path: Path) -> None:
         assert "two runs are compared" in await complaint(client, "compare")
         assert "did you mean" in await complaint(client, "explain", name="pagination.total-counts-records")
         assert "unreachable" in await complaint(client, "judge", base_url="http://127.0.0.1:1")
-        assert "Unknown tool" in await complaint(client, "allow_writes")
+        assert "there is no tool" in await complaint(client, "allow_writes")
 
 
 @pytest.mark.slow

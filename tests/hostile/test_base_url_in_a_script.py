@@ -12,7 +12,7 @@ from pathlib import Path
 from repro import KEYS, TOTALS, judged, script_text
 from upstream import Upstream, answer
 
-from contract_tests.cli import base_url
+from contract_tests.options import checked_url
 from contract_tests.repro.trial import BROKEN, run_script
 from mock_server import MockServer
 
@@ -22,12 +22,11 @@ PATHS = ("/$(hostile)`hostile`};hostile;", "/';hostile;'\";hostile;\"")
 def test_a_base_url_is_no_command(tmp_path: Path) -> None:
     (tmp_path / "hostile").write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
     (tmp_path / "hostile").chmod(0o755)
-    variables = KEYS | {"CURL_OPTIONS": "--globoff"}
     with MockServer(defects=("total-is-one-more",)) as server:
         found = judged(server, TOTALS)
     with Upstream(answer()) as other:
         for path in PATHS:
-            text = script_text(replace(found, base_url=base_url(other.url + path)), BROKEN)
-            run_script(f"PATH={tmp_path}{os.pathsep}$PATH\n{text}", variables)
+            text = script_text(replace(found, base_url=checked_url(other.url + path)), BROKEN)
+            run_script(f"PATH={tmp_path}{os.pathsep}$PATH\n{text}", KEYS)
     assert {request.split()[1].decode().partition("/api/")[0] for request in other.requests} == {*PATHS}
     assert not (tmp_path / "ran").exists()
