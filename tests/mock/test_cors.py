@@ -109,8 +109,11 @@ def test_what_is_no_origin_is_refused() -> None:
         ("127.0.0.1.evil.example", 421),
     ],
 )
-def test_without_cors_it_answers_to_names_that_no_stranger_can_own(host: str, status: int) -> None:
-    app = create_app(Settings(cors_origins=(), public_base_url="https://mock.example.com/prefix"))
+@pytest.mark.parametrize("origins", [(), ("http://localhost:5173",)])
+def test_unless_all_pages_may_call_it_answers_to_names_that_no_stranger_can_own(
+    host: str, status: int, origins: tuple[str, ...]
+) -> None:
+    app = create_app(Settings(cors_origins=origins, public_base_url="https://mock.example.com/prefix"))
     answer = Client(app).get("/api/domains/1", headers=KEY | {"Host": host})
     assert answer.status_code == status
     if status == 421:

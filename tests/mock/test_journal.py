@@ -200,8 +200,11 @@ def test_a_body_that_cannot_be_decompressed_is_not_shown(
         json.dumps({"token": "a-secret", "more": "x" * 70_000}),
         '{"data": {"token": "a-secret"}, "data": 1}',
         '{"more": "' + "x" * (MAX_TEXT_LENGTH - 30) + '", "token": "a-secret" ' + "x" * 70_000,
+        '{"session": {"id": "a-secret", "more": "' + "x" * 70_000 + '"}}',
+        '{"keys": [1, "a-secret"], "more": "' + "x" * 70_000 + '"}',
+        '{"\\u0074oken": "a-secret"}',
     ],
-    ids=["long", "twice", "cut off in its value"],
+    ids=["long", "twice", "cut off in its value", "in an object", "in a list", "named with an escape"],
 )
 def test_a_secret_in_json_that_cannot_be_read_whole_is_masked(server: MockServer, body: str) -> None:
     ask(server, "POST", "/api/domains", data=body, headers={"Content-Type": "application/json"})
