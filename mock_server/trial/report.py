@@ -42,7 +42,7 @@ def document(client_test: ClientTest, command: list[str], runs: Runs) -> Documen
         "notes": [
             *(f"{remark} This may be intended." for remark in runs.first.unread),
             *([WITHOUT_JUNIT] if runs.lacks_junit else []),
-            *filter(None, [client_test.flaky]),
+            *filter(None, [client_test.suspicion, client_test.flaky]),
         ],
         "variations": list(client_test.entries.values()),
     }

@@ -33,7 +33,7 @@ CHOICES = (
     "write-answer",
 )
 TROUBLE = {  # what a client does not take, and what is named then
-    "lost-create": ("lost-create",),
+    "lost-create": ("lost-create", "502-once"),  # after either, it may be done
     "429-retry-after": ("429-retry-after",),
     "500-once": ("500-once",),
     "expired-key": ("expired-key",),

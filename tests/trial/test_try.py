@@ -180,6 +180,27 @@ def test_after_so_many_minutes_it_stops_and_says_what_was_not_tried() -> None:
     assert ended.stdout.rstrip().endswith("stopped after 0.0001 minutes")
 
 
+def test_what_runs_have_shown_is_told_although_the_time_is_over(tmp_path: Path) -> None:
+    text = """
+import json
+if json.loads(get('/api/domains/'))['data'][0]['id'] != 1:
+    print(' FAIL  a.test.ts > newest')
+    sys.exit(1)
+get('/api/notification-handlers/')
+"""
+    options = ("--vary", "open", "--open", "order=oldest-first", "--runs")
+    stopped = tried(*options, "2", client=script(tmp_path, text))
+    assert stopped.returncode == 6
+    [suspicion] = [
+        line for line in stopped.stdout.splitlines() if line.startswith("note: Your client fails with one of")
+    ]
+    assert "order=by-name" in suspicion
+    runs = next(
+        number for number in range(3, 20) if tried(*options, str(number), client=script(tmp_path, text)).returncode == 1
+    )
+    assert runs < 10  # before all of the others are tried
+
+
 def test_a_command_that_fails_by_itself_is_tried_twice_and_its_output_shown(tmp_path: Path) -> None:
     ended = tried("--report-dir", tmp_path, client=(sys.executable, "-c", "print('it is broken'); raise SystemExit(3)"))
     assert ended.returncode == 7
