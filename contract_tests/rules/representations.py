@@ -17,7 +17,9 @@ from contract_tests.observation import (
     STRING,
     Matcher,
     NotApplicable,
+    Observation,
     Observations,
+    Satisfied,
     Undecided,
     decide,
     expect,
@@ -189,17 +191,26 @@ def email_settings_hold_email_alone(evidence: Evidence) -> Observations:
 
 @rule("representations.listed-as-read", needs=NEEDS_PAGES | NEEDS_UPDATES)
 def listed_as_read(evidence: Evidence) -> Observations:
-    """Reads, compared with listed records, where the run wrote nothing in between."""
+    """Reads, compared with listed records, where the run wrote nothing in between.
+
+    What others' records show may have been changed by others, unless it is shown once more as it was at first.
+    """
     last: dict[Any, tuple[str, Record]] = {}
+    differing: dict[Any, tuple[str, str, Any, Observation]] = {}  # of others: operation, field, first value, finding
     compared = False
     for exchange in evidence.exchanges:
         request = exchange.request
         if request.resource == evidence.resource.name and request.operation in ("update", "delete", "create"):
             last.pop(request.identifier, None)
+            differing.pop(request.identifier, None)
         for record in _records_in(exchange, evidence.resource) if request.operation in ("list", "read") else ():
-            if id_of(record) is None:
+            identifier = id_of(record)
+            if identifier is None:
                 continue
-            operation, earlier = last.get(record["id"], ("", {}))
+            if differing.get(identifier, ("",))[0] == request.operation:
+                _, name, first_value, finding = differing.pop(identifier)
+                yield finding if record.get(name) == first_value else OTHERS_WROTE
+            operation, earlier = last.get(identifier, ("", {}))
             if operation not in ("", request.operation):
                 compared = True
                 shared_names = (name for name in steady(evidence.resource) if name in earlier and name in record)
@@ -210,8 +221,12 @@ def listed_as_read(evidence: Evidence) -> Observations:
                 observation = expect_field(
                     exchange, record, name, earlier[name], reason="as shown before", verbatim=belongs
                 )
-                yield OTHERS_WROTE if is_foreign else observation
-            last[record["id"]] = (request.operation, record)
+                if belongs or is_foreign or isinstance(observation, Satisfied):
+                    yield OTHERS_WROTE if is_foreign else observation
+                else:
+                    differing[identifier] = operation, name, earlier[name], observation
+            last[identifier] = (request.operation, record)
+    yield from (OTHERS_WROTE for _ in differing)
     if not compared:
         yield Undecided("no record was both read and listed")
 

@@ -59,7 +59,7 @@ class Availability:
         self._witnessed: dict[Kind, list[float]] = {}
         self._last_success = time.monotonic()
         self._last_number = 0
-        self._since_limit = 0
+        self._since_limit, self._limited_at = 0, 0.0  # requests, and seconds since 1970
         self._calm_interval, self._is_repeated = 0.0, True
         self._first_limit: float | None = None
         self._requests_since_limit = 0  # requests since then
@@ -74,16 +74,21 @@ class Availability:
             return
         self._last_success, self._last_number = time.monotonic(), exchange.number
         self._requests_since_limit += self._first_limit is not None
-        if not self._since_limit and not self._is_repeated:  # it was an outage, or a minute's share was used up
-            self.interval = self._calm_interval
-        self._since_limit += 1
-        if not self._since_limit % PATIENT_REQUESTS:
-            self.interval *= FASTER
+        if not 0 < exchange.started_at < self._limited_at:  # one that was under way then says nothing of the pace
+            self._note_pace()
         request = exchange.request
         is_usual = request.identity == OWN_KEY and request.expects is Expect.SUCCESS
         if is_usual and exchange.succeeded and not is_page(exchange):
             self._worked[kind_of(request)] = request
             self.hopeless.discard(kind_of(request))
+
+    def _note_pace(self) -> None:
+        """Note a request that did not come too soon."""
+        if not self._since_limit and not self._is_repeated:  # it was an outage, or a minute's share was used up
+            self.interval = self._calm_interval
+        self._since_limit += 1
+        if not self._since_limit % PATIENT_REQUESTS:
+            self.interval *= FASTER
 
     def is_trouble(self, exchange: Exchange) -> bool:
         """Whether an answer may not be the server's own, or only for now.
@@ -117,6 +122,7 @@ class Availability:
         if exchange.status not in LIMIT_STATUSES:
             return
         self.limit_count += 1
+        self._limited_at = time.time()
         is_documented = exchange.request.expects is Expect.SUCCESS
         self._is_forbidding |= is_documented and exchange.status == HTTPStatus.FORBIDDEN
         self._first_limit = self._first_limit or time.monotonic()
