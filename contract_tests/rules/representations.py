@@ -204,9 +204,9 @@ def listed_as_read(evidence: Evidence) -> Observations:
             last.pop(request.identifier, None)
             differing.pop(request.identifier, None)
         for record in _records_in(exchange, evidence.resource) if request.operation in ("list", "read") else ():
-            identifier = id_of(record)
-            if identifier is None:
+            if id_of(record) is None:
                 continue
+            identifier = record["id"]
             if differing.get(identifier, ("",))[0] == request.operation:
                 _, name, first_value, finding = differing.pop(identifier)
                 yield finding if record.get(name) == first_value else OTHERS_WROTE
