@@ -32,6 +32,7 @@ PAGES = {
 README, JUDGING = PAGES["README.md"], PAGES["docs/judging.md"]
 BEFORE, _, REST = JUDGING.partition("## Point it at your deployment\n")
 DEPLOYMENT, _, AFTER = REST.partition("\n## ")
+REPORTS = PAGES["docs/judging-reference.md"].partition("## Reports\n")[2].partition("\n## ")[0]
 SHOWN = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 BLOCKS = {name: SHOWN.findall(text) for name, text in (PAGES | {"docs/judging.md": BEFORE + AFTER}).items()}
 MAX_COLUMNS, MAX_PARAGRAPH_WORDS, MAX_SECTION_WORDS = 120, 120, 150
@@ -202,7 +203,7 @@ def test_a_deployment_is_judged_as_the_page_says(tmp_path: Path) -> None:
     assert printed[0].startswith("Nothing was sent to https://localhost:")
     assert "\npartial: no claim; not judged: " in printed[1]
     assert "\nconforms; not judged: overlapping requests (--overlap 0)\n" in printed[2]
-    table = dict(re.findall(r"^\| `([\w.-]+)` \| (.*) \|$", DEPLOYMENT, re.MULTILINE))
+    table = dict(re.findall(r"^\| `([\w.-]+)` \| (.*) \|$", REPORTS, re.MULTILINE))
     assert {each.name for each in (tmp_path / "reports").iterdir()} == set(table)
 
 
