@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from contract_tests.exchange import Exchange, id_of
-from link_management_contract.texts import escape_pattern, printable
+from link_management_contract.texts import escape_pattern
 
 MAX_CACHED_LENGTH = 2000  # characters
 RUN_MARKER = re.compile(r"ct[0-9a-z]+-\d+z?|00\d{10}0", re.IGNORECASE)  # in a name or host, or a number as a name
@@ -76,14 +76,6 @@ TELLING = {  # fields of others' records that show a choice of the service and n
     "last_datetime": re.compile(r"[0-9T:. +Z-]{1,35}"),
 }
 HIDDEN_NAMES = re.compile(r"key|token|secret|passw|credential|authorization|cookie|session")
-
-
-def printable_values(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {printable(str(name)): printable_values(member) for name, member in value.items()}
-    if isinstance(value, list):
-        return [printable_values(item) for item in value]
-    return printable(value) if isinstance(value, str) else value
 
 
 def text_shape(text: str) -> str:

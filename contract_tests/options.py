@@ -17,8 +17,8 @@ SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 FILE = click.Path(path_type=Path)
 # options of a run that an agent's tools or the environment give, and those for people alone
 PUBLIC = "what page links begin with, if not --base-url"
-OF_TOOLS = {"api_key", "second_api_key", "resources", "rules", "explore", "overlap"}
-FOR_PEOPLE = {"watch", "plan", "max_failures", "write_waivers", "baseline", "quiet", "verbose"}
+TOOL_PARAMETERS = {"api_key", "second_api_key", "resources", "rules", "explore", "overlap"}
+SCREEN_PARAMETERS = {"watch", "plan", "max_failures", "write_waivers", "baseline", "quiet", "verbose"}
 
 
 def checked_url(text: str) -> str:
@@ -81,9 +81,8 @@ def _header(text: str) -> tuple[str, str]:
 
 def option(text: str, default: Any = None, **details: Any) -> Any:
     """A field that the option with its name fills; `details` are for click."""
-    is_worth_showing = default is not False and default not in (None, ())
-    details = {"help": text, "default": default, "show_default": is_worth_showing} | details
-    return field(default=default, metadata={"details": details})
+    shown = {"default": default, "show_default": default != () and default is not False} if default is not None else {}
+    return field(default=default, metadata={"details": {"help": text} | shown | details})
 
 
 def argument(**details: Any) -> Any:
@@ -269,7 +268,7 @@ class McpOptions(RunOptions):
 
     @classmethod
     def parameters(cls) -> Iterable[click.Parameter]:
-        return (each for each in super().parameters() if each.name not in OF_TOOLS | FOR_PEOPLE)
+        return (each for each in super().parameters() if each.name not in TOOL_PARAMETERS | SCREEN_PARAMETERS)
 
 
 @dataclass(frozen=True, kw_only=True)

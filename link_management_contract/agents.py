@@ -64,7 +64,9 @@ class Tools(MCPServer[Any]):
             ToolError: if it can't be carried out; the message says why.
         """
         tools = {tool.name: sorted(tool.input_schema.get("properties", {})) for tool in await self.list_tools()}
-        for argument in arguments if name in tools else ():
+        if name not in tools:
+            raise ToolError(f'there is no tool "{printable(name[:60])}"; there are {", ".join(tools)}')
+        for argument in arguments:
             if argument not in tools[name]:
                 takes = ", ".join(tools[name]) or "none"
                 raise ToolError(f'{name} has no argument "{printable(argument[:60])}"; it takes {takes}')

@@ -1,8 +1,11 @@
-"""The few texts that both programs print."""
+"""What both programs do with texts: show them, and write them to files."""
 
 import re
+import shutil
 from contextlib import suppress
 from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
 
 from link_management_contract import shipped
 
@@ -15,6 +18,32 @@ def printable(text: str) -> str:
     """A text in which no character steers a terminal, and which no runner of CI takes for a command."""
     shown_text = "".join(letter if letter.isprintable() or letter == "\n" else repr(letter)[1:-1] for letter in text)
     return shown_text.replace("##[", "## [")
+
+
+def printable_values(value: Any) -> Any:
+    """A JSON document in which the same holds for all texts."""
+    if isinstance(value, dict):
+        return {printable(str(name)): printable_values(member) for name, member in value.items()}
+    if isinstance(value, list):
+        return [printable_values(item) for item in value]
+    return printable(value) if isinstance(value, str) else value
+
+
+def write_whole(path: Path, text: str, newline: str | None = None) -> None:
+    """Write a file of which nobody ever reads a half, also if the disk is full.
+
+    Raises:
+        OSError: if it cannot be written; then what was there stays.
+    """
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    try:
+        unfinished.write_text(text, encoding="utf-8", errors="backslashreplace", newline=newline)
+        if path.is_file():
+            shutil.copymode(path, unfinished)
+        unfinished.replace(path)
+    finally:
+        with suppress(OSError):
+            unfinished.unlink()
 
 
 def escape_pattern(secret: str, encoding: str = "utf-8") -> str:

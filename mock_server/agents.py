@@ -74,7 +74,7 @@ class Session:
             raise SettingsError(f"a mock runs at {self._mock.base_url}; `choose` and `reset` change it, `stop` ends it")
         settings = dict(self._settings) | _switched(choices, conditions, defects)
         settings |= {"fixture": fixture} if fixture else {}
-        mock = MockServer(port=port or (self._options.port if "port" in self._options.used else 0), **settings)
+        mock = MockServer(port=port or (self._options.port if "port" in self._options.names_used else 0), **settings)
         self._mock = mock.__enter__()  # until `stop`, or the end
         return self.state()
 

@@ -27,7 +27,7 @@ from mock_server.effects.layer import EffectLayer
 from mock_server.errors import REFUSAL, SettingsError
 from mock_server.extension import Extension
 from mock_server.forwarding.marker import ForwardMarker
-from mock_server.http.cors import Cors, KnownHosts
+from mock_server.http.cors import ANY_ORIGIN, Cors, KnownHosts
 from mock_server.journal.recorder import Recorder, Recording
 from mock_server.settings import Deployment, Settings
 from mock_server.shared.accounts import SharedAccounts
@@ -289,9 +289,15 @@ def _layers(
 
 
 def _cors(settings: Settings) -> Layer:
-    if settings.cors_origins:
+    if ANY_ORIGIN in settings.cors_origins:
         return partial(Cors, origins=settings.cors_origins)
-    return partial(KnownHosts, public_base_url=settings.public_base_url)
+    origins = settings.cors_origins if settings.deployment else None
+
+    def layer(inner: WSGIApplication) -> WSGIApplication:
+        known = KnownHosts(inner, settings.public_base_url, origins)
+        return Cors(known, settings.cors_origins) if settings.cors_origins else known
+
+    return layer
 
 
 def contract_of(settings: Settings) -> Contract:

@@ -37,7 +37,7 @@ from mock_server.options import (
     SHARED,
     Option,
     ServerOptions,
-    TrialOptions,
+    TryOptions,
     without_slash,
 )
 from mock_server.output import BatchHandler, Clocked
@@ -47,7 +47,7 @@ from mock_server.store.fixtures import SHIPPED
 
 FORWARD_DATA_FLAGS = ("--journal", "--condition")  # that go with a deployment, too
 ADDRESS_FLAGS = ("--host", "--port", "--base-path", "--public-base-url")
-REMARKS_FOUND, USAGE_ERROR, BROKEN_TRY, USAGE_ERROR_OF_TRY = 1, 2, 3, 4
+REMARKS_FOUND, UNWRITTEN, USAGE_ERROR, BROKEN_TRY, USAGE_ERROR_OF_TRY = 1, 1, 2, 3, 4
 OWN_ERROR = "the trial itself broke, and says nothing of your client; please report the lines above"
 HANGUP = (signal.SIGHUP,) if sys.platform != "win32" else ()  # the terminal was closed
 FIRST = 1  # the process of a container that signals end only if it handles them
@@ -214,35 +214,35 @@ def parse(arguments: Sequence[str] | None = None) -> ServerOptions:
     for name, (text, parameters) in COMMANDS.items():
         group.add_command(_Command(name, params=parameters, callback=_note, help=text, short_help=text))
     line = sys.argv[1:] if arguments is None else list(arguments)
-    noted = _Noted({}, set())
-    with group.make_context("mock-server", line, obj=noted) as context:
+    parsed = _ParsedValues({}, set())
+    with group.make_context("mock-server", line, obj=parsed) as context:
         group.invoke(context)
-    values = noted.values
-    if listed := values.pop("what", None):
-        values[f"list_{listed}"] = True
-    options_class = TrialOptions if "client" in values else ServerOptions
-    return options_class(words=tuple(line), used=frozenset(noted.used), **values)
+    values = parsed.values
+    if list_name := values.pop("what", None):
+        values[f"list_{list_name}"] = True
+    options_class = TryOptions if "client" in values else ServerOptions
+    return options_class(words=tuple(line), names_used=frozenset(parsed.names_used), **values)
 
 
 @dataclass(frozen=True)
-class _Noted:
+class _ParsedValues:
     """The values of a command line, and the names of those that stand on it."""
 
     values: dict[str, Any]
-    used: set[str]
+    names_used: set[str]
 
 
 @click.pass_context
 def _note(context: click.Context, /, **values: Any) -> None:
     """Note the values of a command's parameters, over those of the command that it belongs to."""
-    noted: _Noted = context.obj
-    noted.values["command"] = context.info_name
+    parsed: _ParsedValues = context.obj
+    parsed.values["command"] = context.info_name
     for name, value in values.items():
         is_used = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if is_used or not noted.values.get(name):
-            noted.values[name] = value
+        if is_used or not parsed.values.get(name):
+            parsed.values[name] = value
         if is_used:
-            noted.used.add(name)
+            parsed.names_used.add(name)
 
 
 def _version() -> str:
@@ -303,7 +303,7 @@ def _deployment(args: ServerOptions) -> Deployment | None:
 
 
 def _used_options(args: ServerOptions) -> list[Option]:
-    return [option for option in OPTIONS if option.name in args.used]
+    return [option for option in OPTIONS if option.name in args.names_used]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -326,8 +326,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (click.ClickException, SettingsError) as error:
         _end(error)
     if text is not None:
-        return output.say(text)
-    if isinstance(options, TrialOptions):
+        return None if output.say(text) else _end(SettingsError("the output cannot be written"), UNWRITTEN)
+    if isinstance(options, TryOptions):
         raise SystemExit(_try_client(options))
     if options.command == "mcp":
         return _serve_tools(options)
@@ -354,7 +354,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     os._exit(_finish(server, options, began))  # even if threads hang
 
 
-def _try_client(options: TrialOptions) -> int:
+def _try_client(options: TryOptions) -> int:
     from mock_server.trial.command import try_client  # noqa: PLC0415 - a mock that serves need not wait for it
 
     try:

@@ -4,7 +4,7 @@ import re
 
 # Keys in a request's environment.
 REFUSAL = "mock_server.refusal"  # its refusal, whatever it asks for
-IS_OWN = "mock_server.is_own"  # an extension sends it, not a client
+FROM_EXTENSION = "mock_server.from_extension"  # an extension sends it, not a client
 
 
 class Refusal(Exception):  # noqa: N818 - an answer, not a failure

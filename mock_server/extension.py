@@ -11,7 +11,7 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from flask import Flask
 
-from mock_server.errors import IS_OWN, SettingsError
+from mock_server.errors import FROM_EXTENSION, SettingsError
 
 MODULE = "mock_extension"
 FAILURE = b'{"errors": [{"title": "The extension of the mock failed; its log shows where.", "status": 500}]}'
@@ -57,7 +57,7 @@ def _own_client(app: Flask) -> Callable[..., Any]:
 
     def test_client(*args: Any, **more: Any) -> Any:
         client = usual_client(*args, **more)
-        client.environ_base[IS_OWN] = "1"
+        client.environ_base[FROM_EXTENSION] = "1"
         return client
 
     return test_client

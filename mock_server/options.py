@@ -173,12 +173,12 @@ class ServerOptions:
     Attributes:
         command: the name of the command.
         words: the whole line.
-        used: the names of the options that are on it.
+        names_used: the names of the options that are on it.
     """
 
     command: str
     words: tuple[str, ...]
-    used: frozenset[str]
+    names_used: frozenset[str]
     fixture: str
     records: int
     api_key: tuple[str, ...]
@@ -233,7 +233,7 @@ class ServerOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrialOptions(ServerOptions):
+class TryOptions(ServerOptions):
     """The command line of a trial."""
 
     client: tuple[str, ...]

@@ -3,7 +3,6 @@
 import json
 import logging
 import os
-import shutil
 import stat
 import sys
 import threading
@@ -18,7 +17,7 @@ from typing import Any, TextIO
 from urllib.parse import urlsplit
 
 from link_management_contract import shipped_contract
-from link_management_contract.texts import is_loopback, printable, shown_url
+from link_management_contract.texts import is_loopback, printable, shown_url, write_whole
 from mock_server.choices import HEADER, Choices
 from mock_server.client_contract import client_contract
 from mock_server.defects import DEFECTS
@@ -102,8 +101,11 @@ def check_writable(file: Path) -> None:
         raise SettingsError(f"{file} cannot be written; give a file in a folder that is there")
 
 
-def say(text: str, stream: TextIO | None = None) -> None:
+def say(text: str, stream: TextIO | None = None) -> bool:
     """Print if possible: a closed pipe or a full disk is no reason to stop.
+
+    Returns:
+        Whether it was printed, or nobody reads it any more.
 
     Args:
         text: what is printed; what a terminal could take for a command is escaped.
@@ -112,9 +114,11 @@ def say(text: str, stream: TextIO | None = None) -> None:
     stream = stream or sys.stdout
     try:
         print(printable(text), file=stream, flush=True)
-    except OSError:
+    except OSError as error:
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # discard what is printed from now on
+        return isinstance(error, BrokenPipeError)
+    return True
 
 
 def wrote(file: Path, text: str, hint: str) -> tuple[str, bool]:
@@ -140,15 +144,9 @@ def saved(file: Path, before: str, fixture: Mapping[str, Any], *, is_changed: bo
     if text == before:
         return printable(f"{file} stays as it is: nothing has changed."), True
     other = file.with_name(f"{file.stem}.saved{file.suffix}") if is_changed else file
-    unfinished = other.with_name(f".{other.name}.unfinished")  # a full disk leaves the file itself as it was
     try:
-        unfinished.write_text(_comments_above(file) + text, "utf-8")
-        if other.exists():
-            shutil.copymode(other, unfinished)
-        unfinished.replace(other)
+        write_whole(other, _comments_above(file) + text)
     except OSError as error:
-        with suppress(OSError):
-            unfinished.unlink()
         return printable(f"{other} cannot be written: {error.strerror}. It is as it was."), False
     reason = f", because {file} was changed meanwhile" if is_changed else ""
     return printable(f"Saved the records in {other}{reason}."), True
@@ -256,9 +254,9 @@ def wrote_fixture(file: Path) -> str:
             if path.exists():
                 raise SettingsError(f"{path} is there already; give the name of a new file")
         for path, text in ((file, beginning(file.name, schema.name)), (schema, schema_text)):
-            path.write_text(text, "utf-8")
+            write_whole(path, text)
     except OSError as error:
-        raise SettingsError(f"{error.filename} cannot be written: {error.strerror}") from error
+        raise SettingsError(f"{path} cannot be written: {error.strerror}") from error
     return printable(f"Wrote {file}, and {schema} for editors. Serve it: mock-server --fixture {file} --watch")
 
 

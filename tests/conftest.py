@@ -81,6 +81,12 @@ def no_pauses(simulated_clock: SimulatedClock, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.fixture
+def anyio_backend() -> str:
+    """What runs the tests that are coroutines."""
+    return "asyncio"
+
+
+@pytest.fixture
 def interruptible() -> Iterator[None]:
     """Commands can be interrupted, even where these tests themselves run in the background and cannot."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+import subprocess
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from subprocess import PIPE
 from typing import Any
 from unittest.mock import patch
 
@@ -15,7 +17,7 @@ from mcp.client.stdio import StdioServerParameters
 from shell import COMMANDS, in_process
 from wire import ALPINE, HARBOUR
 
-from link_management_contract.agents import LONGEST, Tools
+from link_management_contract.agents import LONGEST, QUOTED, Tools
 
 PATIENCE = 300  # seconds for an answer
 KEYS = {"CONTRACT_API_KEY": HARBOUR, "CONTRACT_SECOND_API_KEY": ALPINE}
@@ -42,6 +44,25 @@ async def tools_in_process(main: Callable[[list[str]], int | None], *options: st
         end()
 
 
+@contextmanager
+def called(program: str, tool: str, arguments: dict[str, Any], **more: str) -> Iterator[subprocess.Popen[str]]:
+    """A program's tools in a process of their own, which has been asked for one of them and has not answered yet."""
+    versions = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "tests", "version": "1"}}
+    messages: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": versions},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": tool, "arguments": arguments}},
+    ]
+    command, environment = [str(COMMANDS / program), "mcp"], dict(os.environ) | KEYS | more
+    with subprocess.Popen(command, env=environment, stdin=PIPE, stdout=PIPE, text=True) as process:
+        assert process.stdin
+        for message in messages:
+            process.stdin.write(json.dumps({"jsonrpc": "2.0"} | message) + "\n")
+        process.stdin.flush()
+        yield process
+        process.kill()
+
+
 async def text_of(client: Client, tool: str, **arguments: Any) -> str:
     """What a tool answers, which is short."""
     text, is_error = await _called(client, tool, arguments)
@@ -59,6 +80,13 @@ async def complaint(client: Client, tool: str, **arguments: Any) -> str:
     text, is_error = await _called(client, tool, arguments)
     assert is_error, text
     return text
+
+
+def without_quotes(value: Any) -> Any:
+    """A result without what stands under `QUOTED`."""
+    if isinstance(value, dict):
+        return {name: without_quotes(each) for name, each in value.items() if name != QUOTED}
+    return [without_quotes(each) for each in value] if isinstance(value, list) else value
 
 
 async def until(holds: Callable[[], object]) -> None:

@@ -66,6 +66,13 @@ def children(pid: int) -> dict[int, str]:
     return found
 
 
+def has_ended(pid: int) -> bool:
+    """Whether a process has ended, even if its parent has not been told yet."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return not Path(f"/proc/{pid}/cmdline").read_bytes()
+    return True
+
+
 def spawned(pid: int) -> set[int]:
     """Those of its children that Python's `multiprocessing` started."""
     return {child for child, command_line in children(pid).items() if "spawn_main" in command_line}

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-from unittest.mock import patch
 
 import pytest
-import yaml
-from shell import in_process
+from action import ACTION, STEPS, carry_out, comment, judge
 from wire import HARBOUR
 
 from contract_tests.github_action import run
 from mock_server import MockServer
 
-ROOT = Path(__file__).parents[1]
-
-ACTION: dict[str, Any] = yaml.safe_load((Path(__file__).parents[1] / "action.yml").read_text("utf-8"))
-STEPS = {step["id"]: step for step in ACTION["runs"]["steps"] if "id" in step}
 QUICK = "--explore 0 --lag 0"
 LEFT_OUT = "not judged: " + re.escape(
     "separation of accounts (no second key), rarer input (--explore 0), overlapping requests (--overlap 0)"
@@ -34,48 +24,6 @@ LEFT_OUT = "not judged: " + re.escape(
 def right() -> Iterator[MockServer]:
     with MockServer() as running:
         yield running
-
-
-def environment_of_step(folder: Path, base_url: str, **inputs: str) -> dict[str, str]:
-    """What the action's step that judges finds in its environment: the inputs, and where its outputs go."""
-    given = {"base-url": base_url, "api-key": HARBOUR, "report-dir": str(folder / "reports")}
-    given |= {name.replace("_", "-"): value for name, value in inputs.items()}
-    values = {name: each.get("default", "") for name, each in ACTION["inputs"].items()} | given
-    step = STEPS["judge"]["env"]
-    return {
-        "GITHUB_ACTIONS": "true",
-        "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
-        "GITHUB_OUTPUT": str(folder / "outputs"),
-    } | {name: values[text.split("inputs.")[1].split()[0]] for name, text in step.items() if "inputs." in text}
-
-
-def judge(folder: Path, base_url: str, **inputs: str) -> subprocess.CompletedProcess[str]:
-    """Run in this process what the step's script starts."""
-    environment = environment_of_step(folder, base_url, **inputs)
-    with patch.dict(os.environ, environment):
-        return in_process(lambda _: run(os.environ))
-
-
-def carry_out(folder: Path, base_url: str, **inputs: str) -> subprocess.CompletedProcess[str]:
-    """Run the action's step that judges: a script in a file, its inputs in the environment, as GitHub's runner does."""
-    (folder / "tool" / "bin").mkdir(parents=True)
-    (folder / "tool" / "bin" / "python").symlink_to(sys.executable)
-    runner = {
-        "PATH": os.environ["PATH"],
-        "PYTHONPATH": os.pathsep.join(sys.path),
-        "HOME_OF_IT": str(folder / "tool"),
-        "HOME": str(folder),
-    }
-    script = folder / "step.sh"
-    script.write_text(STEPS["judge"]["run"], "utf-8")
-    return subprocess.run(
-        ["bash", "--noprofile", "--norc", "-eo", "pipefail", script],
-        env=environment_of_step(folder, base_url, **inputs) | runner,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 @pytest.mark.slow
@@ -166,14 +114,6 @@ def test_a_switch_that_is_neither_on_nor_off_stops_the_action(tmp_path: Path, ri
     assert 'the input allow-writes is "yes please"; give true or false' in ended.stdout
 
 
-def test_a_committed_comment_is_not_left_to_be_posted(tmp_path: Path, right: MockServer) -> None:
-    committed = tmp_path / "reports" / "comment.md"
-    committed.parent.mkdir()
-    committed.write_text("<!-- contract-tests --> conforms", "utf-8")
-    assert judge(tmp_path, right.base_url, allow_writes="yes please").returncode == 4
-    assert not committed.exists()
-
-
 def test_a_server_that_cannot_be_judged_is_told_where_a_verdict_would_stand(tmp_path: Path) -> None:
     ended = judge(tmp_path, "http://127.0.0.1:9")
     assert ended.returncode == 7
@@ -249,36 +189,6 @@ def test_the_verdict_of_an_earlier_run_is_no_output(tmp_path: Path, monkeypatch:
     assert (tmp_path / "outputs").read_text("utf-8") == f"verdict=unusable\nreport-dir={tmp_path}\n"
 
 
-GH = """#!/bin/sh
-case "$*" in
-*--paginate*) echo "$*" >>"$CALLS.looks"; [ "$THERE" != fails ] && printf "$THERE" ;;
-"api user"*) [ "$ME" ] && echo "$ME" ;;
-*) echo "$*" >>"$CALLS" ;;
-esac
-"""
-
-
-def comment(folder: Path, there: str, me: str = "", text: str = "<!-- contract-tests -->") -> tuple[int, str, str]:
-    """What the step that comments does: its exit status, what it asks for, and what it sends.
-
-    Args:
-        there: the ids of its own comments that GitHub finds, each with a line feed in printf's spelling.
-        me: whose token it has, if GitHub tells that.
-    """
-    (folder / "gh").write_text(GH)
-    (folder / "gh").chmod(0o755)
-    (folder / "comment.md").write_text(text)
-    (folder / "step.sh").write_text(STEPS["comment"]["run"])
-    environment = {"GITHUB_REPOSITORY": "me/mine", "NUMBER": "7", "FOLDER": str(folder), "GH_TOKEN": "secret"}
-    environment |= {"CALLS": str(folder / "calls"), "THERE": there, "ME": me}
-    path = f"{folder}{os.pathsep}{os.environ['PATH']}"
-    line: list[str | Path] = ["bash", "--noprofile", "--norc", "-eo", "pipefail", folder / "step.sh"]
-    status = subprocess.run(line, env=environment | {"PATH": path}, check=False).returncode
-    files = (folder / "calls.looks", folder / "calls")
-    looks, sent = (file.read_text() if file.exists() else "" for file in files)
-    return status, looks, sent
-
-
 @pytest.mark.parametrize(
     ("there", "wanted"), [("", "issues/7/comments --field"), (r"31\n32\n", "issues/comments/31 --method PATCH")]
 )
@@ -288,47 +198,3 @@ def test_a_comment_is_posted_once_and_then_updated(tmp_path: Path, there: str, w
     assert looks.startswith("api repos/me/mine/issues/7/comments --paginate")
     assert f"repos/me/mine/{wanted}" in sent
     assert sent.endswith(f"body=@{tmp_path}/comment.md --silent\n")
-
-
-@pytest.mark.parametrize(("me", "author"), [("", "github-actions[bot]"), ("a-bot", "a-bot")])
-def test_only_comments_of_its_own_author_are_updated(tmp_path: Path, me: str, author: str) -> None:
-    _, looks, _ = comment(tmp_path, "", me)
-    assert f'select(.user.login == "{author}")' in looks
-
-
-def test_nothing_is_posted_if_the_look_up_fails_or_there_is_nothing_to_say(tmp_path: Path) -> None:
-    assert comment(tmp_path, "fails")[::2] == (1, "")
-    assert comment(tmp_path, "", text="")[::2] == (0, "")
-
-
-CURL = """#!/bin/sh
-case "$*" in
-*--request*) echo "$*" >>"$CALLS" ;;
-*/user) echo '{"id": 5}' ;;
-*'&page=2') [ "$NOTES" ] && echo "$NOTES" ;;
-*'&page=1') [ "$NOTES" ] && echo '[{"id": 1, "author": {"id": 7}, "body": "hello"}]' ;;
-*) echo '[]' ;;
-esac
-"""
-
-
-@pytest.mark.parametrize(
-    ("author", "wanted"),
-    [(5, "--request PUT"), (6, "--request POST"), (None, "")],
-    ids=["own", "another's", "no answer"],
-)
-def test_the_lines_for_gitlab_update_a_note_of_their_own_alone(tmp_path: Path, author: int | None, wanted: str) -> None:
-    page = (ROOT / "docs" / "ci.md").read_text("utf-8")
-    [block] = [text for text in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL) if "NOTES_TOKEN" in text]
-    [script] = yaml.safe_load(block)["after_script"]
-    (tmp_path / "curl").write_text(CURL)
-    (tmp_path / "curl").chmod(0o755)
-    (tmp_path / "reports").mkdir()
-    (tmp_path / "reports" / "comment.md").write_text("<!-- contract-tests -->")
-    note = {"id": 9, "body": "<!-- contract-tests -->", "author": {"id": author}}
-    environment = {"CALLS": str(tmp_path / "calls"), "NOTES": json.dumps([note]) if author else "", "NOTES_TOKEN": "x"}
-    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
-    subprocess.run(["sh", "-c", script], env=environment | {"PATH": path}, cwd=tmp_path, check=True)
-    calls = tmp_path / "calls"
-    assert wanted in (calls.read_text() if calls.exists() else "")
-    assert calls.exists() == bool(wanted)

@@ -196,3 +196,12 @@ def test_each_defect_has_a_name_of_small_letters_and_a_sentence() -> None:
     for name, defect in DEFECTS.items():
         assert re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", name), f"mock_server/defects/table.py: rename {name!r}"
         assert len(defect.description.split()) > 1, f"mock_server/defects/table.py: say in a sentence what {name} does"
+
+
+def test_each_attack_says_what_it_attacks_how_and_what_holds() -> None:
+    pattern = r"Surface: .+\.\nAttack: .+\.\nHolds: .+\.\n"
+    assert [
+        f"{path.relative_to(ROOT)}: begin with three lines, Surface, Attack and Holds (SECURITY.md, Adding an attack)"
+        for path in sorted((ROOT / "tests" / "hostile").glob("test_*.py"))
+        if not re.fullmatch(pattern, ast.get_docstring(ast.parse(path.read_text("utf-8")), clean=False) or "")
+    ] == []

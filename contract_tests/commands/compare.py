@@ -10,13 +10,13 @@ from rich.console import Console
 from rich.table import Table
 
 from contract_tests.errors import BROKEN, FAILED, UsageError
-from contract_tests.masking import printable_values
 from contract_tests.options import CompareOptions
 from contract_tests.output import complain, say
 from contract_tests.reports import results
 from contract_tests.reports.terminal import TerminalConsole
 from contract_tests.verdicts import Verdict
 from link_management_contract import Contract
+from link_management_contract.texts import printable_values, write_whole
 
 RUNS_COMPARED = 2
 GATING = (Verdict.FAIL, Verdict.INCONCLUSIVE)
@@ -44,7 +44,7 @@ def compare_command(_: Contract, options: CompareOptions) -> int:
         say("\n".join(["", *regression.lines]))
     try:
         if options.json:
-            options.json.write_text(json.dumps(compared, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+            write_whole(options.json, json.dumps(compared, indent=1, ensure_ascii=False) + "\n")
     except OSError as error:
         complain(f"the comparison could not be written: {error}")
         return BROKEN

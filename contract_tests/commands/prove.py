@@ -40,6 +40,7 @@ from contract_tests.proof import (
 )
 from contract_tests.reports.terminal import TerminalConsole
 from link_management_contract import Contract, shipped_contract
+from link_management_contract.texts import write_whole
 
 COLUMNS = ("area", "defects", "caught by their rule", "requests until the first finding")
 DEFECT_COLUMNS = ("defect", "breaks", "caught", "others that fell", "requests")
@@ -201,9 +202,9 @@ def _write(proof: Proof, options: ProveOptions) -> int:
     """Write the requested forms of the matrix; return 0, or the exit status for a failure."""
     try:
         if options.markdown:
-            options.markdown.write_text(markdown(proof) + "\n", encoding="utf-8")
+            write_whole(options.markdown, markdown(proof) + "\n")
         if options.json:
-            options.json.write_text(json.dumps(as_dict(proof), indent=1) + "\n", encoding="utf-8")
+            write_whole(options.json, json.dumps(as_dict(proof), indent=1) + "\n")
     except OSError as error:
         complain(f"the matrix could not be written: {error}")
         return BROKEN

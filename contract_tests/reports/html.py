@@ -14,7 +14,6 @@ from markupsafe import Markup, escape
 
 from contract_tests import har
 from contract_tests.exchange import Exchange, FormValue
-from contract_tests.masking import printable_values
 from contract_tests.observation import Violation
 from contract_tests.open_points import profile
 from contract_tests.reports import ci, results
@@ -22,7 +21,7 @@ from contract_tests.reports.causes import groups, undecided
 from contract_tests.repro import script as repro
 from contract_tests.verdicts import VIOLATED, Outcome
 from link_management_contract import Contract
-from link_management_contract.texts import statements
+from link_management_contract.texts import printable_values, statements, write_whole
 
 FILE, PROFILE = "report.html", "profile.yaml"
 REPORTS = (results.FILE, ci.JUNIT, ci.CTRF, har.FILE, f"{har.FILE}.gz", ci.SUMMARY, ci.SARIF, ci.COMMENT, PROFILE, FILE)
@@ -59,7 +58,7 @@ def write_folder(
     for name, script in scripts.items():
         path = folder / name
         path.parent.mkdir(exist_ok=True)
-        results.write_whole(path, script, newline="")
+        write_whole(path, script, newline="")
         path.chmod(0o755)
     results.write(printable_document, folder / results.FILE)
     ci.write_junit(printable_document, folder / ci.JUNIT)
@@ -75,7 +74,7 @@ def write_folder(
         (PROFILE, head + choices),
         (FILE, _page(outcome, printable_document, scripts)),
     ):
-        results.write_whole(folder / name, text)
+        write_whole(folder / name, text)
 
 
 def remove_reports(contract: Contract, folder: Path) -> None:

@@ -33,7 +33,7 @@ from contract_tests.observation import MISSING, Violation
 from contract_tests.repro.script import curl
 from contract_tests.run import MAX_FINDINGS
 from contract_tests.verdicts import Outcome, Result, Verdict
-from link_management_contract.texts import printable
+from link_management_contract.texts import printable, write_whole
 
 SCHEMA_VERSION = 1
 SCHEMA = Path(__file__).with_name("results.schema.json")
@@ -164,20 +164,6 @@ def write(results: dict[str, Any], path: Path) -> None:
         OSError: if it cannot be written.
     """
     write_whole(path, f"{json.dumps(results, indent=1, ensure_ascii=False)}\n")
-
-
-def write_whole(path: Path, text: str, newline: str | None = None) -> None:
-    """Write a file of which nobody ever reads a half, also if the disk is full.
-
-    Raises:
-        OSError: if it cannot be written; then what was there stays.
-    """
-    unfinished = path.with_name(f"{path.name}.unfinished")
-    try:
-        unfinished.write_text(text, encoding="utf-8", errors="backslashreplace", newline=newline)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def read(path: Path) -> dict[str, Any]:

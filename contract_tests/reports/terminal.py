@@ -11,13 +11,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from contract_tests.masking import printable_values
 from contract_tests.output import print_to
 from contract_tests.reports.causes import CauseGroup, groups, undecided
 from contract_tests.reports.ci import COLUMNS, by_area
 from contract_tests.reports.results import answers_of, name_of, rows_of, source_of
 from contract_tests.repro.script import file_of
 from contract_tests.verdicts import Verdict
+from link_management_contract.texts import printable_values
 
 STYLES = {Verdict.FAIL: "bold red", Verdict.WARN: "yellow", Verdict.INCONCLUSIVE: "yellow", Verdict.PASS: "green"}
 WORD_STYLES = {"conforms": "bold green", "does not conform": "bold red"}

@@ -23,7 +23,7 @@ from link_management_contract.texts import printable
 
 HEAD = Path(__file__).with_name("repro.sh")
 ESCAPES = {byte: chr(byte) for byte in range(32, 127) if chr(byte) not in "\\'"} | {ord("%"): "%%"}  # for printf
-CURL = "curl -sS --max-time 30 ${CURL_OPTIONS:-}"
+CURL = "curl -gsS --max-time 30 ${CURL_OPTIONS:-}"
 VERDICT = """command -v contract-tests >/dev/null || { echo 'no verdict: contract-tests is not installed'; exit 125; }
 contract-tests verdict "$dir/answers" --base-url "$base" --mark "$mark" <<'PLAN'"""
 SECOND_KEY = (
@@ -183,7 +183,7 @@ def _path(request: Request, ids: dict[int, str]) -> str:
 
 def curl(base_url: str, request: Request) -> str:
     """The curl command of a request without files; keys come from the environment."""
-    parts = ["curl", "-i"]
+    parts = ["curl", "-i", *(["-g"] if re.search(r"[][{}]", base_url + request.target) else [])]
     if request.method != "GET" and request.form is None and request.body is None:
         parts += ["-X", request.method]
     parts += [IDENTITIES[request.identity].curl] if request.identity in IDENTITIES else []

@@ -222,8 +222,15 @@ class Ledger:
             number = max((earlier.number for earlier in self.entries), default=-1) + 1
             entry = Entry(resource, [marker], owner, without=omitted, number=number)
             self.entries.append(entry)
-        self._write(self._line("planned", entry))
+        try:
+            self._write(self._line("planned", entry))
+        except OSError as error:
+            raise self._unwritable(error) from error
         return entry
+
+    def _unwritable(self, error: OSError) -> OSError:
+        problem = f"the ledger {self.path} cannot be written: {error.strerror}"
+        return OSError(f"{problem}; nothing is created without it, so name another with --ledger FILE")
 
     def _open(self) -> None:
         if self.path and not self._file:
@@ -233,10 +240,7 @@ class Ledger:
                 self._file = self.path.open("x", encoding="utf-8", newline="\n")
                 lock(self._file)
             except OSError as error:
-                problem = f"the ledger {self.path} cannot be written: {error.strerror}"
-                raise OSError(
-                    f"{problem}; nothing is created without it, so name another with --ledger FILE"
-                ) from error
+                raise self._unwritable(error) from error
             self._file.write(json.dumps({"event": "begun", "base_url": self.base_url, "account": self.account}) + "\n")
 
     def latest(self, resource: str, marker: str) -> Entry:

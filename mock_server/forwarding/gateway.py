@@ -152,6 +152,8 @@ class ForwardingGateway(Gateway):
         exchange.head = Head(start["status"], _decode_headers(start["headers"]), is_own=True)
         if has_body(environ):
             async with self._body_read(environ, receive):
+                if context.body_refusal:  # what is left of the body would keep the connection open
+                    start["headers"].append((b"connection", b"close"))
                 exchange.request_copy.add(environ["wsgi.input"].read(MAX_REQUEST_COPY))
                 self._keep(exchange, b"".join(body))
         else:

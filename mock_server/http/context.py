@@ -13,6 +13,7 @@ from werkzeug.datastructures import Authorization
 
 from mock_server.errors import Refusal
 from mock_server.http.form_parts import Part
+from mock_server.http.masking import without_escapes
 
 KEY = "mock_server.context"
 
@@ -87,5 +88,6 @@ def holds_token(text: bytes, token: str | None) -> bool:
     """Whether the text of a header holds a token, under whatever scheme, as it is or as basic authentication has it."""
     if not token:
         return False
-    secret = token.encode()
-    return secret in text or any(secret in b64decode(word + b"==") for word in re.findall(rb"[\w+/]{16,}", text))
+    secret, words = token.encode(), re.findall(rb"[A-Za-z0-9+/]{16,}", text)
+    decoded_words = (b64decode(word[: len(word) - (len(word) % 4 == 1)] + b"==") for word in words)
+    return secret in text or secret in without_escapes(text) or any(secret in word for word in decoded_words)

@@ -70,10 +70,11 @@ class KnownHosts:
     Args:
         inner: the application.
         public_base_url: the mock's public base URL, or None.
+        origins: the origins whose pages may send anything at all, beside the mock's own; all of them, if None.
     """
 
-    def __init__(self, inner: WSGIApplication, public_base_url: str | None) -> None:
-        self._inner = inner
+    def __init__(self, inner: WSGIApplication, public_base_url: str | None, origins: Sequence[str] | None) -> None:
+        self._inner, self._origins = inner, origins
         self._public = urlsplit(public_base_url or "").hostname
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -83,7 +84,14 @@ class KnownHosts:
                 " it with --public-base-url or --cors on."
             )
             environ[REFUSAL] = Refusal("421", title)
+        elif not self._allows(environ.get("HTTP_ORIGIN", ""), environ.get("HTTP_HOST", "")):
+            title = f'Pages of "{environ["HTTP_ORIGIN"]}" may send nothing here; allow them with --cors-origin.'
+            environ[REFUSAL] = Refusal("403", title)
         return self._inner(environ, start_response)
+
+    def _allows(self, origin: str, host: str) -> bool:
+        is_own = origin.partition("://")[2] == host
+        return self._origins is None or not origin or is_own or origin in self._origins
 
     def _knows(self, host_header: str) -> bool:
         try:

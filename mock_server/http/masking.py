@@ -15,13 +15,14 @@ SCHEMES = ("bearer", "basic", "digest", "token")
 WORDS = ("key", "token", "secret", "passw", "credential", "authorization", "cookie", "session")
 PAIR = re.compile(r"(?<![\w%.\[\]-])([\w%.\[\]-]{1,300})=\"?([^&;,\s\"'<>]+)")
 MEMBER = re.compile(
-    r'("([^"\\]{1,300})"\s*:\s*)(?:"(?:[^"\\]|\\.)*"?|[^\s,}\]"]+)'
-)  # of JSON, perhaps cut off in its value
+    r'("([^"\\]{1,300})"\s*:\s*)(?:"(?:[^"\\]|\\.)*"?|[{\[]|[^\s,}\]"]+)'
+)  # of JSON, perhaps cut off in its value; of an object or a list, its beginning
 MIN_KEY_LENGTH = 8  # characters; a shorter one may stand in other words, too
 MAX_CACHED_LENGTH = 2000  # characters
 MAX_ESCAPE_LENGTH = 6  # characters that stand for one of a key, in JSON
 MAX_KEY_LENGTH = 200  # characters of a key that is found however it is written; where a longer one is, all is hidden
 ESCAPE = re.compile(rb"\\u00([2-7][0-9a-fA-F])")
+ESCAPED_LETTER = re.compile(r"\\u00([46][1-9a-fA-F]|[57][0-9aA])")
 MAX_JSON_LENGTH = 64 * 2**10  # characters that are parsed
 
 
@@ -58,7 +59,7 @@ def masked_key(key: str, content: bytes) -> bytes:
     key_bytes = key.encode("latin-1", "replace")
     if key_bytes in content:
         content = content.replace(key_bytes, MASKED.encode())
-    if (b"%" in content or b"\\" in content) and key_bytes in _unescaped(content):
+    if (b"%" in content or b"\\" in content) and key_bytes in without_escapes(content):
         return _key_pattern(key).sub(MASKED.encode(), content) if len(key) <= MAX_KEY_LENGTH else MASKED.encode()
     return content
 
@@ -69,7 +70,7 @@ def masked_text(key: str, text: str, longest: int = MAX_CACHED_LENGTH) -> str:
     return masked_key(key, beginning.encode()).decode("utf-8", "replace")[:longest]
 
 
-def _unescaped(content: bytes) -> bytes:
+def without_escapes(content: bytes) -> bytes:
     """A content without the escapes of URLs and JSON."""
     content = content.replace(b"\\/", b"/").replace(b'\\"', b'"').replace(b"\\\\", b"\\")
     return unquote_to_bytes(ESCAPE.sub(lambda match: bytes([int(match[1], 16)]), content))
@@ -87,6 +88,8 @@ def masked_pairs(text: str) -> str:
     if not (("=" in text or ":" in text) and is_secret(unquote_plus(text))):
         return text
     text = PAIR.sub(lambda match: f"{match[1]}={MASKED}" if is_secret(unquote_plus(match[1])) else match[0], text)
+    if opened := next((each for each in MEMBER.finditer(text) if each[0][-1] in "{[" and is_secret(each[2])), None):
+        text = f'{text[: opened.end() - 1]}"{MASKED}"'  # where it ends is not known
     return MEMBER.sub(lambda match: f'{match[1]}"{MASKED}"' if is_secret(match[2]) else match[0], text)
 
 
@@ -97,7 +100,7 @@ def masked_body(text: str) -> str:
             return _masked_json(text)
         except (ValueError, RecursionError):
             pass
-    return HIDDEN_TEXT if is_secret(text) or "\\u" in text else text
+    return HIDDEN_TEXT if is_secret(text.replace("\0", "")) or "\\u" in text else text
 
 
 def masked_answer(text: str, longest: int) -> str:
@@ -107,6 +110,7 @@ def masked_answer(text: str, longest: int) -> str:
         text: the body.
         longest: how many characters of it are kept.
     """
+    text = _without_escaped_letters(text)
     if not is_secret(text[:longest]):  # a secret stands after its name
         return text[:longest]
     try:
@@ -118,7 +122,13 @@ def masked_answer(text: str, longest: int) -> str:
 
 def masked_whole(text: str) -> str:
     """A whole body of an answer, however long, without what it repeats; JSON that repeats nothing stays as it is."""
-    return _without_repeated(text, longest=len(text)) if is_secret(text) else text
+    plain_text = _without_escaped_letters(text)
+    return _without_repeated(plain_text, longest=len(plain_text)) if is_secret(plain_text) else text
+
+
+def _without_escaped_letters(text: str) -> str:
+    """JSON in which each letter of a name stands as it is."""
+    return ESCAPED_LETTER.sub(lambda match: chr(int(match[1], 16)), text) if "\\u00" in text else text
 
 
 def _without_repeated(text: str, longest: int = MAX_JSON_LENGTH) -> str:

@@ -19,7 +19,7 @@ from werkzeug.http import parse_options_header
 from mock_server.api.forms import MULTIPART, URLENCODED
 from mock_server.api.operations import MockState
 from mock_server.effects.effect import Effects
-from mock_server.errors import IS_OWN
+from mock_server.errors import FROM_EXTENSION
 from mock_server.http.context import Context, context_of, scheme_and_key
 from mock_server.http.form_parts import MalformedFormError, Part, TooManyPartsError, multipart, urlencoded
 from mock_server.http.masking import (
@@ -178,7 +178,7 @@ class Recorder:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request; it is in the log and the journal before its answer is sent."""
-        if IS_OWN in environ:
+        if FROM_EXTENSION in environ:
             return self._inner(environ, start_response)
         started, head = perf_counter(), Head()
         self._journal_writer.force(environ)

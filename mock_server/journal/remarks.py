@@ -369,11 +369,13 @@ class Remarks:
         self._target = lru_cache(256)(self._target_of)  # clients ask for the same again and again
 
     def forget(self, account: str | None = None) -> None:
-        """Forget earlier requests, of one account or of all, because it starts again."""
+        """Forget earlier requests of all accounts, or of one that starts again; of that, not which pages it read."""
         if account is None:
             self._accounts.clear()
-        else:
-            self._accounts.pop(account, None)
+            return
+        forgotten = self._accounts.pop(account, None)
+        if forgotten and any(forgotten.pages.values()) and not self._is_meant(forgotten, PAGE_1_RULE):
+            self._account(account).pages = forgotten.pages
 
     def expect(self, account: str, patterns: Sequence[str]) -> None:
         """Let the mistakes that an account makes against some rules count as meant, until it starts again.

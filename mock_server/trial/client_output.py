@@ -51,7 +51,8 @@ def first_error(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     for number, line in enumerate(lines):
         if match := ERROR_LINE.fullmatch(line):
-            details = filter(DETAIL.match, lines[number + 1 : number + 1 + DETAIL_LINES])
+            next_lines = lines[number + 1 : number + 1 + DETAIL_LINES]
+            details = next_lines[:1] if line.endswith(":") else filter(DETAIL.match, next_lines)
             return "; ".join([next(filter(None, match.groups())), *details])
     return "" if failing_tests(text) else "".join(lines[-1:])
 
@@ -62,16 +63,17 @@ def own_limit(text: str) -> str:
     return limit[1] if limit else ""
 
 
-def failing_cases(path: Path, start_time: float) -> list[str] | None:
-    """The names of the tests that failed, as a JUnit file says; None if it was not written since some time."""
+def failing_cases(path: Path, start_time: float) -> dict[str, str] | None:
+    """The tests that failed, as a JUnit file says, and their errors; None if it was not written since some time."""
     try:
         is_of_this_run = path.stat().st_mtime >= start_time
-        return list(_failing_cases(parse(path))) if is_of_this_run else None  # noqa: S314 - the user's own file
+        return dict(_failing_cases(parse(path))) if is_of_this_run else None  # noqa: S314 - the user's own file
     except (OSError, ParseError):
         return None
 
 
-def _failing_cases(report: "ElementTree[Element]") -> Iterator[str]:
+def _failing_cases(report: "ElementTree[Element]") -> Iterator[tuple[str, str]]:
     for case in report.iter("testcase"):
-        if case.find("failure") is not None or case.find("error") is not None:
-            yield " > ".join(filter(None, (case.get("classname"), case.get("name"))))
+        for failure in (*case.iter("failure"), *case.iter("error")):
+            message = (failure.get("message") or failure.text or "").strip()
+            yield " > ".join(filter(None, (case.get("classname"), case.get("name")))), message.partition("\n")[0]

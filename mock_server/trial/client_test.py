@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain
+from statistics import median
 from typing import Any
 
 from mock_server.app import contract_of
@@ -68,6 +69,7 @@ class ClientTest:
         seconds: how long it took.
         count: how many runs there were.
         stop_reason: why not everything was tried, or an empty string.
+        suspicion: that it fails with one of some choices, if there was no time to find out which, or an empty string.
         flaky: what shows that the client fails by itself now and then, or an empty string.
         own_failure: why it fails by itself, or an empty string.
         output: what it printed then.
@@ -85,11 +87,11 @@ class ClientTest:
     ) -> None:
         self.entries: dict[Variation, Entry] = {}
         self.count, self.seconds = 0, 0.0
-        self.stop_reason = self.flaky = self.own_failure = self.output = ""
+        self.stop_reason = self.suspicion = self.flaky = self.own_failure = self.output = ""
         self._runs, self._settings, self._jobs = runs, settings, jobs
         self._max_runs, self._max_seconds = max_runs, max_seconds
         self._repeats, self._is_repeated, self._total_runs = 1, is_repeated, 1
-        self._longest = 0.0  # seconds that a run took
+        self._run_seconds: list[float] = []  # how long each run took
         self._results: dict[Variation, Result] = {}
         self._started, self._lock = time.monotonic(), threading.Lock()
 
@@ -116,6 +118,7 @@ class ClientTest:
             self.own_failure, self.output = error.args
             self.stop_reason = f"because your client fails by itself, with default choices: {self.own_failure}"
         finally:
+            self._note_unfinished()
             self.seconds = time.monotonic() - self._started
 
     def _is_tried(self, vary: Collection[str], names: Collection[str], strength: int) -> bool:
@@ -129,8 +132,8 @@ class ClientTest:
             if self._jobs > 1:
                 list(self._outcomes([_of(*row) for row in rows]))
             first_troubles = [variation for variation in troubles if KINDS[variation.trouble].is_telling]
-            self._try_each(first_troubles)
             later_rows = [row for first in rows[:1] for row in self._judge(first)]
+            self._try_each(first_troubles)
             self._try_each([variation for variation in troubles if variation not in first_troubles])
             for row in chain(rows[1:], later_rows):
                 later_rows += self._judge(row)
@@ -186,20 +189,20 @@ class ClientTest:
 
     def _judge(self, row: Sequence[Choice]) -> list[list[Choice]]:
         """Find what the client fails with among choices; the other values of its point are to be tried later, alone."""
+        known = [entry for entry in self.entries.values() if entry["result"] == FAILED and entry["kind"] == OPEN]
+        alone = {entry["name"] for entry in known if not entry["together"]}  # whose other values are tried alone
         left = [choice for choice in row if self.entries[_of(choice)]["result"] != FAILED]
+        left = [choice for choice in left if len(row) == 1 or choice[0] not in alone]
         failed = list[str]()
         if left and self._fails(left):
             if len(left) > 1:
                 self._total_runs += math.ceil(math.log2(len(left))) + 1
                 say(f"  run {self._results[_of(*left)].number} failed: narrowing down from {len(left)} choices ...")
             for smallest in narrowed(left, self._fails):
-                self._confirm(_of(*smallest))
-                *companions, (name, value) = smallest
-                entry, result = self.entries[_of((name, value))], self._results[_of(*smallest)]
-                entry["request"] = self._first_of_tests(result.tests, smallest) or entry["request"]
-                findings = [_finding(result.failure, entry["request"])]
-                entry.update(_failure_details(result), result=FAILED, together=dict(companions), findings=findings)
-                failed += [] if companions else [name]
+                if not self._failed_alike(smallest):
+                    self._confirm(_of(*smallest))
+                self._note_failure(smallest)
+                failed += [smallest[0][0]] if len(smallest) == 1 else []
         for choice in left:
             if self.entries[_of(choice)]["result"] == NOT_TRIED:
                 self.entries[_of(choice)]["result"] = SURVIVED
@@ -208,6 +211,41 @@ class ClientTest:
         ]
         self._total_runs += len(next_ones)
         return [[(pending["name"], pending["value"])] for pending in next_ones]
+
+    def _failed_alike(self, choices: Sequence[Choice]) -> bool:
+        """Whether the tests that fail with some choices also failed with them and others."""
+        tests = set(self._results[_of(*choices)].tests)
+        others = (result for variation, result in self._results.items() if variation.choices > {*choices})
+        return any(tests & set(result.tests) for result in others)
+
+    def _note_failure(self, choices: Sequence[Choice]) -> None:
+        """Note that a client fails with some choices, of which the last one counts."""
+        *companions, (name, value) = choices
+        entry, result = self.entries[_of((name, value))], self._results[_of(*choices)]
+        entry["request"] = self._first_of_tests(result.tests, choices) or entry["request"]
+        findings = [_finding(result.failure, entry["request"])]
+        entry.update(_failure_details(result), result=FAILED, together=dict(companions), findings=findings)
+
+    def _note_unfinished(self) -> None:
+        """Note what runs have shown of choices before a trial was stopped."""
+        tried = [(variation.choices, result) for variation, result in self._results.items() if variation.choices]
+        for choices, result in tried:
+            if not result.failure:
+                for choice in filter(self._is_untried, choices):
+                    self.entries[_of(choice)]["result"] = SURVIVED
+        failed = sorted((choices for choices, result in tried if result.failure), key=len)
+        explained = {_of((entry["name"], entry.get("value", ""))) for entry in self.entries.values() if _failed(entry)}
+        for choices in failed:
+            suspects = [*filter(self._is_untried, choices)]
+            if len(suspects) == 1:
+                self._note_failure([*(choices - {*suspects}), *suspects])
+            elif suspects and not any(_of(choice) in explained for choice in choices):
+                names = ", ".join("=".join(choice) for choice in sorted(suspects))
+                self.suspicion = f"Your client fails with one of {names}, perhaps together with another."
+                return
+
+    def _is_untried(self, choice: Choice) -> bool:
+        return bool(self.entries[_of(choice)]["result"] == NOT_TRIED)
 
     def _troubles(self, names: Collection[str]) -> dict[Variation, Entry]:
         operations = {operations.name for operations in map(self._operation, self._runs.first.requests) if operations}
@@ -242,6 +280,10 @@ class ClientTest:
             if variation.trouble and not result.hit and not findings:
                 del self.entries[variation]
 
+    @property
+    def _time_is_over(self) -> str:
+        return f"after {self._max_seconds / 60:g} minutes"
+
     def _first_differences(self, changes: Iterable[Mapping[str, Any]]) -> Iterator[int | None]:
         """For each other server, the number of the client's first request that it answers differently, or None."""
         return differing(self._runs.first.requests, self._settings, changes)
@@ -251,7 +293,7 @@ class ClientTest:
 
         Tests are known by the names of their sandboxes.
         """
-        requests = [request for request in self._runs.first.requests if request.is_of(tests)]
+        requests = [request for request in self._runs.first.requests if request.belongs_to(tests)]
         changed = {"choices": {**self._settings.choices, **dict(choices)}}
         number = next(differing(requests, self._settings, [changed]))
         return "" if number is None else self._name_of(requests[number])
@@ -297,12 +339,17 @@ class ClientTest:
         with self._lock:
             if self.count >= self._max_runs:
                 raise SpentError(f"after {self._max_runs} runs")
-            if time.monotonic() - self._started + self._longest > self._max_seconds:
-                raise SpentError(f"after {self._max_seconds / 60:g} minutes")
+            is_first = not self.count  # which has a limit of its own
+            seconds_left = math.inf if is_first else self._started + self._max_seconds - time.monotonic()
+            if seconds_left < median(self._run_seconds or [0.0]):
+                raise SpentError(self._time_is_over)
             self.count += 1
             number, self._total_runs = self.count, max(self._total_runs, self.count)
-        result = replace(self._runs(variation), number=number)
-        self._longest = max(self._longest, result.seconds)
+        try:
+            result = replace(self._runs(variation, seconds_left), number=number)
+        except TimeoutError:
+            raise SpentError(self._time_is_over) from None
+        self._run_seconds.append(result.seconds)
         runs_left, seconds = self._total_runs - number, time.monotonic() - self._started
         seconds_left = min(seconds / number * runs_left, max(0.0, self._max_seconds - seconds))
         remaining = f"; about {seconds_left:.0f} s left" if runs_left else ""
@@ -323,9 +370,13 @@ def _of(*choices: Choice) -> Variation:
 
 def _failure_details(result: Result) -> Entry:
     """The failing tests, the first error and the output of a run that failed; nothing of one that passed."""
-    if not result.failure:
+    if not (result.failure or result.findings):
         return {}
     return {"tests": list(result.tests), "first_error": result.first_error, "output": result.output}
+
+
+def _failed(entry: Entry) -> bool:
+    return bool(entry["result"] == FAILED)
 
 
 def _finding(problem: str, request: str) -> dict[str, str]:

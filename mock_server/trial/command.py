@@ -12,7 +12,7 @@ import click
 from mock_server.app import contract_of
 from mock_server.defects import DEFECTS
 from mock_server.errors import SettingsError
-from mock_server.options import TrialOptions
+from mock_server.options import TryOptions
 from mock_server.output import say
 from mock_server.settings import Settings
 from mock_server.trial import report
@@ -23,7 +23,7 @@ from mock_server.trial.trouble import KINDS
 SIGNALS = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if sys.platform != "win32" else [])]
 
 
-def try_client(options: TrialOptions, settings: Mapping[str, Any]) -> int:
+def try_client(options: TryOptions, settings: Mapping[str, Any]) -> int:
     """Try a client, report what it relies on, and return the exit status.
 
     Args:
@@ -72,11 +72,11 @@ def try_client(options: TrialOptions, settings: Mapping[str, Any]) -> int:
     return status
 
 
-def _port(options: TrialOptions) -> int:
+def _port(options: TryOptions) -> int:
     """The port of each server, or 0 for one that is free."""
     if bool(options.client) == options.manual:
         raise SettingsError("give the command that starts your client after --, or --manual if none can")
-    port: int = options.port if options.manual or "port" in options.used else 0
+    port: int = options.port if options.manual or "port" in options.names_used else 0
     if options.jobs > 1 and (port or options.manual):
         raise SettingsError("--jobs goes with a free port for each run; leave --port and --manual out")
     if options.jobs > 1 and options.client_junit:
@@ -84,7 +84,7 @@ def _port(options: TrialOptions) -> int:
     return port
 
 
-def _kinds_to_vary(options: TrialOptions, settings: Settings) -> set[str]:
+def _kinds_to_vary(options: TryOptions, settings: Settings) -> set[str]:
     """What is varied: what is asked for, or whatever the names after --only are."""
     kinds: dict[str, Collection[str]] = {OPEN: contract_of(settings).open_points, TROUBLE: KINDS, BROKEN: DEFECTS}
     vary = set(options.vary.split(","))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from link_management_contract.texts import printable
+from link_management_contract.texts import printable, printable_values, write_whole
 from mock_server.errors import SettingsError
 from mock_server.trial.client_test import BROKEN, FAILED, GAVE_UP, NOT_TRIED, OPEN, SURVIVED, TROUBLE, ClientTest, Entry
 from mock_server.trial.runs import ENDLESS, OWN_LIMIT, Runs
@@ -42,7 +42,7 @@ def document(client_test: ClientTest, command: list[str], runs: Runs) -> Documen
         "notes": [
             *(f"{remark} This may be intended." for remark in runs.first.unread),
             *([WITHOUT_JUNIT] if runs.lacks_junit else []),
-            *filter(None, [client_test.flaky]),
+            *filter(None, [client_test.suspicion, client_test.flaky]),
         ],
         "variations": list(client_test.entries.values()),
     }
@@ -185,11 +185,9 @@ def write(results: Document, folder: Path) -> None:
         SettingsError: if that is impossible.
     """
     try:
-        results_json = json.dumps(results, indent=1, ensure_ascii=False) + "\n"
+        results_json = json.dumps(printable_values(results), indent=1, ensure_ascii=False) + "\n"
         for name, content in {RESULTS: results_json, SUMMARY: markdown(results), JUNIT: _junit(results)}.items():
-            unfinished = folder / f".{name}.unfinished"
-            unfinished.write_text(content, "utf-8")
-            unfinished.replace(folder / name)
+            write_whole(folder / name, content)
     except OSError as error:
         raise SettingsError(f"the reports cannot be written to {folder}: {error.strerror}") from error
 

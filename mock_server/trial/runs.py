@@ -91,7 +91,12 @@ class Runs:
         self.first, self.lacks_junit = Result(), False
         self.operations = Operations(contract_of(Settings(contract=settings.get("contract"))), settings["base_path"])
 
-    def __call__(self, variation: Variation) -> Result:
+    def __call__(self, variation: Variation, seconds_left: float) -> Result:
+        """Let the client do its work once.
+
+        Raises:
+            TimeoutError: if it takes longer than there is time left, though it might take longer.
+        """
         kind, first = KINDS.get(variation.trouble), self.first
         trouble = Disturbance(kind, self.operations, first.count)
         tap = Tap(self.operations, lambda environ: trouble.before(server.running, environ))
@@ -101,19 +106,23 @@ class Runs:
         with MockServer(**{**self._settings, **changed}, around=tap.attach) as server:
             started, start_time = time.monotonic(), time.time()
             limit = MIN_SECONDS + TIMES_AS_LONG * first.seconds + first.count if first.count else self._limit
-            failure, output = self._client(server, variation, limit)
+            failure, output = self._client(server, variation, min(limit, seconds_left))
             seconds = time.monotonic() - started
+        if failure.startswith(ENDLESS) and seconds_left < limit:
+            raise TimeoutError
         if failure and (own_limit := client_output.own_limit(output)):
             failure = f"{failure}, {OWN_LIMIT} {own_limit}"
-        cases = client_output.failing_cases(self._junit, start_time) if self._junit and failure else []
+        cases = client_output.failing_cases(self._junit, start_time) if self._junit and failure else {}
         self.lacks_junit |= cases is None
         entries = server.running.journal.find()
         return Result(
             failure="" if kind and kind.is_final and not failure.startswith(ENDLESS) else failure,
             seconds=seconds,
             output=output[-MAX_OUTPUT:],
-            tests=(cases or client_output.failing_tests(output)) if failure else (),
-            first_error=client_output.first_error(output) if failure else "",
+            tests=[*(cases or client_output.failing_tests(output))] if failure else (),
+            first_error=(next(iter((cases or {}).values()), "") or client_output.first_error(output))
+            if failure
+            else "",
             count=tap.count,
             requests=tap.requests,
             entries=entries,

@@ -49,7 +49,7 @@ def _duplicate_creates(entries: Sequence[Entry], usual: Sequence[Entry], *_: obj
 
 
 def _sent_blindly(entries: Sequence[Entry]) -> Iterator[str]:
-    """Creates whose answer was lost, and that the same account sent again before it read or listed anything."""
+    """Creates without an answer of the service, which the same account sent again before it read or listed anything."""
     lost = dict[str, str]()  # by account
     for entry in entries:
         request = _request_line(entry)
@@ -57,8 +57,14 @@ def _sent_blindly(entries: Sequence[Entry]) -> Iterator[str]:
             lost.pop(entry.account, None)
         elif lost.get(entry.account) == request:
             yield request
-        elif "lost=after" in entry.forced:
+        elif _is_create(entry) and (
+            "lost=after" in entry.forced or (entry.forced and entry.status == HTTPStatus.BAD_GATEWAY)
+        ):
             lost[entry.account] = request
+
+
+def _is_create(entry: Entry) -> bool:
+    return entry.method == "POST" and not entry.path[-1].isdigit()
 
 
 def _creates(entries: Sequence[Entry]) -> Counter[tuple[str, str]]:
@@ -67,9 +73,7 @@ def _creates(entries: Sequence[Entry]) -> Counter[tuple[str, str]]:
     return Counter(
         (entry.account, _request_line(entry))
         for entry in entries
-        if entry.method == "POST"
-        and not entry.path[-1].isdigit()
-        and ("lost=after" in entry.forced or entry.status in success_statuses)
+        if _is_create(entry) and ("lost=after" in entry.forced or entry.status in success_statuses)
     )
 
 
@@ -181,7 +185,7 @@ KINDS = {
     "429-retry-after": Kind("429 with Retry-After", RETRY_LATER, seconds=LIMITED, judge=_early_retries),
     "429": Kind("429 without Retry-After, for a second", _answering(429), seconds=LIMITED, judge=_repeats),
     "500-once": Kind("500, once", _answering(500)),
-    "502-once": Kind("502 with an HTML page, once", GATEWAY),
+    "502-once": Kind("502 with an HTML page, once", GATEWAY, judge=_duplicate_creates),
     "503-once": Kind("503, once", _answering(503)),
     "503-three-times": Kind("503, three times", _answering(503), times=3),
     "dropped-connection": Kind("the connection breaks, and nothing is done", Effect(prefer="lost=before")),

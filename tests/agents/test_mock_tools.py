@@ -25,11 +25,6 @@ sys.exit(web.urlopen(create).status != 201)
 """
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 def api(state: dict[str, str]) -> Client:
     return Client(over_network(state["base_url"]))
 

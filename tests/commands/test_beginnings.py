@@ -8,9 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from shell import command
-
-from contract_tests.reports.results import write_whole
 
 
 @pytest.mark.parametrize(("package", "status"), [("contract_tests", 2), ("mock_server", 130)])
@@ -30,26 +27,3 @@ def test_an_interrupt_while_a_command_loads_leaves_no_traceback(tmp_path: Path, 
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=30)
     assert (process.returncode, errors) == (status, "")
-
-
-@pytest.mark.parametrize("password", ["secret", "sec/ret", "sec?ret", "sec@ret"])
-def test_a_refused_url_shows_no_password(password: str) -> None:
-    ended = command("run", "--base-url", f"https://me:{password}@links.example.com", "--api-key", "x")
-    assert ended.returncode == 4
-    assert 'invalid base URL "https://links.example.com"' in ended.stderr
-    assert not {"me", "sec", "ret"} & set(ended.stderr.replace("@", " ").replace("/", " ").split())
-    assert "ret@" not in ended.stderr
-
-
-def test_a_report_that_cannot_be_written_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "ctrf.json"
-    path.write_text("before")
-
-    def full(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Path, "write_text", full)
-    with pytest.raises(OSError, match="No space left"):
-        write_whole(path, "after")
-    assert path.read_text() == "before"
-    assert [each.name for each in tmp_path.iterdir()] == ["ctrf.json"]

@@ -193,9 +193,14 @@ def test_output_that_cannot_hold_a_letter_escapes_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_nobody_listening_is_no_reason_to_fail() -> None:
-    ended = subprocess.run(["bash", "-c", f"{MOCK_SERVER} --list-open >/dev/full"], capture_output=True, check=False)
-    assert (ended.returncode, ended.stderr) == (0, b"")
+@pytest.mark.parametrize(
+    ("reader", "status", "told"),
+    [("| true", 0, b""), (">/dev/full", 1, b"mock-server: the output cannot be written\n")],
+)
+def test_what_cannot_be_printed_is_a_failure_unless_nobody_reads_it(reader: str, status: int, told: bytes) -> None:
+    line = f"set -o pipefail; {MOCK_SERVER} contract {reader}"
+    ended = subprocess.run(["bash", "-c", line], capture_output=True, check=False)
+    assert (ended.returncode, ended.stderr) == (status, told)
 
 
 @pytest.mark.slow

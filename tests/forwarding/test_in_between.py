@@ -42,6 +42,19 @@ def get(server: MockServer, path: str = "/api/domains/1", **headers: str) -> req
     return requests.get(server.base_url + path, headers=KEY | headers, timeout=60)
 
 
+@pytest.mark.parametrize("origins", [(), ("http://localhost:5173",)])
+def test_a_page_that_may_not_call_sends_nothing_to_the_deployment(up: Upstream, origins: tuple[str, ...]) -> None:
+    with in_front(up, cors_origins=origins) as server:
+        url, form = f"{server.base_url}/api/domains", {"host": "go.example.com"}
+        for origin in ("http://evil.example.com", "null"):
+            assert requests.post(url, form, headers={"Origin": origin}, timeout=60).status_code == 403
+        assert requests.post(url, form, headers={"Host": "evil.example.com"}, timeout=60).status_code == 421
+        assert up.requests == []
+        for origin in (server.origin, *origins):
+            assert requests.post(url, form, headers={"Origin": origin}, timeout=60).ok
+        assert requests.post(url, form, timeout=60).ok
+
+
 class TestPreferences:
     def test_an_answer_is_given_here(self, server: MockServer, up: Upstream) -> None:
         got = get(server, Prefer="code=503")

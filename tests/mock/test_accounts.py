@@ -11,7 +11,6 @@ from walk import RESOURCES, Resource
 from wire import ALPINE, HARBOUR, Client, in_process, mock
 
 from mock_server.control.instance import Instance
-from mock_server.errors import SettingsError
 from mock_server.shared.accounts import SharedAccount
 from mock_server.store.accounts import MemoryAccount
 
@@ -156,20 +155,6 @@ def test_resets_keep_within_the_bound_of_sandboxes() -> None:
     for number in range(5):
         app.reset_account(f"sandbox-{number}")
     assert list(app.mock.accounts.sandboxes) == ["sandbox-2", "sandbox-3", "sandbox-4"]
-
-
-def test_records_of_a_reset_count_as_memory_that_a_sandbox_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mock_server.store.accounts.MAX_TOTAL_BYTES", 300_000)
-    monkeypatch.setattr("mock_server.store.accounts.MAX_ACCOUNT_BYTES", 250_000)
-    app = mock()
-    for number in range(3):
-        app.reset_account(f"sandbox-{number}", {"records": {"splash-pages": [PAGE]}})
-    assert list(app.mock.accounts.sandboxes) == ["sandbox-1", "sandbox-2"]
-    for _ in range(9):  # what it held before counts no more
-        app.reset_account("sandbox-2", {"records": {"splash-pages": [PAGE]}})
-    assert list(app.mock.accounts.sandboxes) == ["sandbox-1", "sandbox-2"]
-    with pytest.raises(SettingsError, match="give fewer or shorter records"):
-        app.reset_account("sandbox-2", {"records": {"splash-pages": [PAGE] * 3}})
 
 
 @SHARED

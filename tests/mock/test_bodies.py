@@ -6,7 +6,6 @@ import json
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from gzip import compress
 from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import urlsplit
@@ -237,17 +236,6 @@ def test_a_bad_body_is_refused_with_its_reason_and_stores_nothing(server: MockSe
     assert (seen, error["status"], error.get("rule"), error.get("field")) == (status, status, rule, field)
     assert len(error["title"]) > 20
     assert splash_pages(server, key) == before
-
-
-def test_a_compressed_body_is_refused_by_its_header() -> None:
-    with MockServer(choices={"json-body": "no-fields"}) as server:
-        headers = {"Content-Type": MULTIPART, "Content-Encoding": "GZIP"}
-        client = Client(over_network(server.base_url))
-        answer = client.request("POST", "/api/projects", body=compress(NAME + END), headers=headers)
-        [entry] = server.running.journal.find()
-    assert answer.status == 415
-    assert 'without "Content-Encoding: gzip"' in answer.json["errors"][0]["title"]
-    assert not entry.fields
 
 
 @pytest.mark.parametrize(

@@ -101,12 +101,6 @@ def test_a_wrong_switch_is_told_and_changes_nothing(server: MockServer, switches
     assert ask(server, "GET", "/_mock/state") == before
 
 
-def test_the_same_host_and_port_by_https_is_another_origin(server: MockServer) -> None:
-    address = server.base_url.partition("://")[2]
-    for scheme, expected in (("http", 200), ("https", 403)):
-        assert ask(server, "GET", "/_mock/state", headers={"Origin": f"{scheme}://{address}"})[0] == expected
-
-
 @pytest.mark.parametrize(
     "headers",
     [

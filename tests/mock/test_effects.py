@@ -128,10 +128,3 @@ def test_a_lag_keeps_the_ids_that_accounts_share(server: MockServer, client: Cli
     made = [each.create("/api/domains", {"host": f"{n}.example.com"}) for n, each in enumerate((client, other) * 2)]
     assert len(set(made)) == 4
     assert [each.get(f"/api/domains/{made[number]}").status for number, each in enumerate((client, other))] == [200] * 2
-
-
-def test_what_is_forced_for_one_sandbox_is_not_for_those_whose_keys_its_key_matches(server: MockServer) -> None:
-    control(server, "POST", "/forced", json={"status": 503, "account": "sandbox-*", "times": None})
-    control(server, "POST", "/forced", json={"status": 503, "account": "sandbox-[ab]", "times": None})
-    for key, expected in (("sandbox-*", 503), ("sandbox-[ab]", 503), ("sandbox-a", 200), ("sandbox-mine", 200)):
-        assert Client(over_network(server.base_url), key).get("/api/domains/").status == expected

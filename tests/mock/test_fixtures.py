@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -187,11 +186,3 @@ def test_ids_and_times_are_given_where_a_fixture_has_none(tmp_path: Path) -> Non
         (8, "a.example.com", "2026-03-02 06:00:00"),
         (7, "b.example.com", "2026-03-02 07:00:00"),
     ]
-
-
-@pytest.mark.parametrize("source", ["/dev/zero", "fifo", "."])
-def test_what_is_no_file_is_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str) -> None:
-    monkeypatch.chdir(tmp_path)
-    os.mkfifo("fifo")
-    with pytest.raises(SettingsError, match="is no file of at most 64 MiB"):
-        create_app(Settings(fixture=source))

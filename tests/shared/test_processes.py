@@ -96,15 +96,6 @@ def test_what_one_process_is_told_holds_for_the_other(pair: tuple[MockServer, Mo
         assert here.get("/api/domains/").json["meta"]["total"] == 54
 
 
-def test_forced_bodies_that_each_request_would_read_are_bounded(pair: tuple[MockServer, MockServer]) -> None:
-    with pair[0] as one, pair[1] as other:
-        half = {"status": 503, "body": "x" * 600_000, "times": None}
-        one.running.force(half)
-        with pytest.raises(SettingsError, match="force shorter ones, or remove some"):
-            other.running.force(half)
-        assert other.running.force({"status": 418, "account": "sandbox-a", "times": None}).status == 418
-
-
 def test_ids_and_times_are_given_once(pair: tuple[MockServer, MockServer]) -> None:
     with pair[0] as one, pair[1] as other:
         clients = [Client(over_network(each.base_url), "sandbox-a") for each in (one, other)]

@@ -8,50 +8,12 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from repro import CONTRACT, KEYS, TOTALS, UPDATES, judged, script_text
 from shell import command
 
-from contract_tests.repro.script import script_of
 from contract_tests.repro.transcript import judge_answers
 from contract_tests.repro.trial import BROKEN, FIXED, UNCLEAR, run_script
-from contract_tests.run import Options, run
-from contract_tests.target.ledger import Ledger
-from contract_tests.target.target import Limits
-from contract_tests.verdicts import Outcome
-from link_management_contract import shipped_contract
 from mock_server import MockServer
-
-CONTRACT = shipped_contract()
-KEYS = {"CONTRACT_API_KEY": "demo-key-harbour", "CONTRACT_SECOND_API_KEY": "demo-key-alpine"}
-UPDATES, TOTALS = "lifecycle.update-leaves-other-fields", "pagination.total-counts-the-records"
-
-
-def judged(server: MockServer, rule: str, *, try_scripts: bool = False) -> Outcome:
-    """What a run finds that judges one rule, of splash pages."""
-    options = Options(
-        server.base_url,
-        KEYS["CONTRACT_API_KEY"],
-        KEYS["CONTRACT_SECOND_API_KEY"],
-        ("splash-pages",),
-        (rule,),
-        limits=Limits(lag=0),
-        shrink=None,
-        try_scripts=try_scripts,
-    )
-    return run(CONTRACT, options, Ledger())
-
-
-def text_of(found: Outcome, tried: int | None = None) -> str:
-    return script_of(CONTRACT, found, found.failing[0], tried).text
-
-
-@pytest.mark.parametrize("defect", ["create-tells-no-id", "creates-are-done-and-fail"])
-def test_a_script_whose_create_answers_no_id_writes_nothing_more(defect: str) -> None:
-    with MockServer(defects=("update-resets-the-name",)) as server:
-        text = text_of(judged(server, UPDATES), BROKEN)
-    with MockServer(defects=(defect,)) as server:
-        assert run_script(text, KEYS | {"BASE_URL": server.base_url})[0] == UNCLEAR
-        entries = server.running.journal.find()
-    assert [(entry.method, entry.path) for entry in entries if entry.method != "GET"] == [("POST", "/api/projects")]
 
 
 @pytest.mark.parametrize(("tried", "status"), [(None, UNCLEAR), (BROKEN, FIXED), (FIXED, UNCLEAR)])
@@ -59,7 +21,7 @@ def test_only_a_script_that_has_shown_the_failure_says_that_it_is_fixed(tried: i
     with MockServer(defects=("total-is-one-more",)) as server:
         found = judged(server, TOTALS)
     with MockServer() as server:
-        assert run_script(text_of(found, tried), KEYS | {"BASE_URL": server.base_url})[0] == status
+        assert run_script(script_text(found, tried), KEYS | {"BASE_URL": server.base_url})[0] == status
 
 
 @pytest.mark.parametrize(
@@ -77,8 +39,8 @@ def test_a_run_tries_its_scripts_and_counts_what_they_send(defect: str, rule: st
     assert found.script_statuses == {f"{rule}[splash-pages]": status}
     assert found.left == ()
     assert found.requests == len(entries)
-    assert ("It showed the failure" in text_of(found)) == (status == BROKEN)
-    assert text_of(found).endswith("PLAN\n") == (status == BROKEN)
+    assert ("It showed the failure" in script_text(found)) == (status == BROKEN)
+    assert script_text(found).endswith("PLAN\n") == (status == BROKEN)
 
 
 @pytest.mark.parametrize("option", ["--read-only", "--rate"])
@@ -121,7 +83,7 @@ OWN_ID = 12
 
 def test_a_script_takes_no_nested_id_for_that_of_its_record() -> None:
     with MockServer(defects=("update-resets-the-name",)) as server:
-        text = text_of(judged(server, UPDATES), BROKEN)
+        text = script_text(judged(server, UPDATES), BROKEN)
     with ThreadingHTTPServer(("127.0.0.1", 0), NestedIds) as other:
         other.asked = []  # type: ignore[attr-defined]
         Thread(target=other.serve_forever, daemon=True).start()

@@ -131,8 +131,8 @@ def test_a_junit_file_counts_if_it_is_of_this_run(tmp_path: Path) -> None:
     path.write_text("<testsuites><testsuite><testcase classname='a' name='b'><failure/></testcase><testcase name='c'>")
     assert failing_cases(path, 0) is None
     path.write_text(
-        "<testsuites><testsuite><testcase classname='a' name='b'><failure/></testcase><testcase name='c'/>"
-        "<testcase name='d'><error/></testcase></testsuite></testsuites>"
+        "<testsuites><testsuite><testcase classname='a' name='b'><failure message='no such record'/></testcase>"
+        "<testcase name='c'/><testcase name='d'><error>Error: a\nat b</error></testcase></testsuite></testsuites>"
     )
-    assert failing_cases(path, 0) == ["a > b", "d"]
+    assert failing_cases(path, 0) == {"a > b": "no such record", "d": "Error: a"}
     assert failing_cases(path, path.stat().st_mtime + 1) is None

@@ -180,16 +180,25 @@ def test_after_so_many_minutes_it_stops_and_says_what_was_not_tried() -> None:
     assert ended.stdout.rstrip().endswith("stopped after 0.0001 minutes")
 
 
-def test_a_first_run_that_does_not_end_is_ended() -> None:
-    ended = tried("--limit", "1", client=(sys.executable, "-c", "import time; time.sleep(600)"))
-    assert ended.returncode == 7
-    assert "your client fails by itself, with default choices: did not end within 1 s" in ended.stdout
-
-
-def test_control_characters_of_a_client_leave_a_report_that_can_be_read(tmp_path: Path) -> None:
-    steering = "print('\\0\\x1b[31m it is broken'); raise SystemExit(3)"
-    tried("--report-dir", tmp_path, client=(sys.executable, "-c", steering))
-    assert "it is broken" in str(parse(tmp_path / "junit.xml").findtext(".//error"))
+def test_what_runs_have_shown_is_told_although_the_time_is_over(tmp_path: Path) -> None:
+    text = """
+import json
+if json.loads(get('/api/domains/'))['data'][0]['id'] != 1:
+    print(' FAIL  a.test.ts > newest')
+    sys.exit(1)
+get('/api/notification-handlers/')
+"""
+    options = ("--vary", "open", "--open", "order=oldest-first", "--runs")
+    stopped = tried(*options, "2", client=script(tmp_path, text))
+    assert stopped.returncode == 6
+    [suspicion] = [
+        line for line in stopped.stdout.splitlines() if line.startswith("note: Your client fails with one of")
+    ]
+    assert "order=by-name" in suspicion
+    runs = next(
+        number for number in range(3, 20) if tried(*options, str(number), client=script(tmp_path, text)).returncode == 1
+    )
+    assert runs < 10  # before all of the others are tried
 
 
 def test_a_command_that_fails_by_itself_is_tried_twice_and_its_output_shown(tmp_path: Path) -> None:

@@ -1,4 +1,7 @@
-"""Targets that mean harm: a run ends with a verdict, in its bounds, tells no key, and touches nobody else's record."""
+"""Surface: all that a judged server sends to a run, from certificates and heads to ids in its answers.
+Attack: each of the servers in TARGETS and LARGE means harm; `hostile_targets.py` has what they are made of.
+Holds: the run ends with a verdict or status 7, in bounds; it shows no key, and writes to nobody else's record.
+"""
 
 from __future__ import annotations
 
