@@ -34,9 +34,10 @@ GROWTH = (100, 1000, 10_000, 100_000, 1_000_000)
 
 TEXT = """# Speed
 
-`make bench` measured this, and measures it again on your machine: {machine}; 16 connections, load by {used}. The first
-row is what the mock does; the others are multiples of it. Memory is what is in use before the uploads, which may keep
-32 MB.
+Measure the mock beside other mocks on your machine with `make bench`. This is from
+{machine};
+16 connections, load by {used}. The first row is what the mock does; the others are multiples of it.
+Memory is what is in use before the uploads, which may keep 32 MB.
 
 {table}
 

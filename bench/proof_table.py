@@ -19,28 +19,34 @@ def main(proof_file: str, st_file: str) -> None:
     text = PAGE.read_text("utf-8")
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    section = "\n".join([BEGIN, *beside(proof, st), "", *by_area(proof["areas"]), END])
+    section = "\n".join([BEGIN, *table(proof, st), END])
     PAGE.write_text(before + section + after, "utf-8")
 
 
-def beside(proof: dict[str, Any], st: dict[str, int]) -> list[str]:
+def table(proof: dict[str, Any], st: dict[str, int]) -> list[str]:
     defects, right, hostile = proof["defects"], proof["right"], proof["hostile"]
     caught = sum(each["verdict"] == "caught" for each in defects)
-    failed, hostile_failed = (sum(bool(each["fell"]) for each in trials) for trials in (right, hostile))
     servers = sum(len(each["trials"]) for each in defects)
+    requests = proof["areas"][-1]["requests until the first finding"]
     apart = f"{st['apart']} of {st['defects']} distinguished from a correct server"
+    caught_by = f"{caught} caught, always by their rule; requests until the first finding: {requests}"
+    undecided = f"{counted(hostile, 'undecided')} have undecided rules"
     return [
         f"| servers | `contract-tests` | `st run`, default settings, on {st['right']} and {st['defects']} of them |",
         "|---|---|---|",
-        f"| right, whatever they chose | {failed} of {len(right)} fail | {st['right_failed']} of {st['right']} fail |",
-        f"| right, under hostile conditions | {hostile_failed} of {len(hostile)} fail | not tried |",
-        f"| with one of {len(defects)} defects, {servers} in all | {caught} caught, always by their rule | {apart} |",
+        f"| right, whatever they chose | {failed(right)} | {st['right_failed']} of {st['right']} fail |",
+        f"| right, under hostile conditions | {failed(hostile)}, {undecided} | not tried |",
+        f"| with one of {len(defects)} defects, {servers} in all | {caught_by} | {apart} |",
     ]
 
 
-def by_area(areas: list[dict[str, Any]]) -> list[str]:
-    rows = [list(areas[0]), ["---"] * len(areas[0]), *(each.values() for each in areas)]
-    return [f"| {' | '.join(map(str, row))} |" for row in rows]
+def failed(trials: list[dict[str, Any]]) -> str:
+    return f"{counted(trials, 'fell')} of {len(trials)} fail, {counted(trials, 'left')} keep a record of the run"
+
+
+def counted(trials: list[dict[str, Any]], member: str) -> int:
+    """How many trials have anything in a member."""
+    return sum(bool(trial[member]) for trial in trials)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from link_management_contract import shipped
 
 STATEMENT = re.compile(r'^- <a id="s(D?\d+)"></a>\*\*\1\*\* \(\w+\) (.*?)(?=\n\n|\n- |\Z)', re.MULTILINE | re.DOTALL)
 
-RULING = re.compile(r'^\d+\. <a id="r(\d+)"></a>\*\*(.*?)\*\* (.*?)(?=\n\d+\. |\Z)', re.MULTILINE | re.DOTALL)
+RULING = re.compile(r'^\d+\. <a id="r(\d+)"></a>\*\*(.*?)\*\* (.*?)(?=\n\n|\n\d+\. |\Z)', re.MULTILINE | re.DOTALL)
 
 
 def printable(text: str) -> str:

@@ -8,6 +8,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -31,8 +32,12 @@ PAGES = {
 README, JUDGING = PAGES["README.md"], PAGES["docs/judging.md"]
 BEFORE, _, REST = JUDGING.partition("## Point it at your deployment\n")
 DEPLOYMENT, _, AFTER = REST.partition("\n## ")
+REPORTS = PAGES["docs/judging-reference.md"].partition("## Reports\n")[2].partition("\n## ")[0]
 SHOWN = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 BLOCKS = {name: SHOWN.findall(text) for name, text in (PAGES | {"docs/judging.md": BEFORE + AFTER}).items()}
+MAX_COLUMNS, MAX_PARAGRAPH_WORDS, MAX_SECTION_WORDS = 120, 120, 150
+LIST_ITEM = re.compile(r" *([-*]|\d+\.) ")
+ONE_URL = re.compile(rf"({LIST_ITEM.pattern})? *\S*(://|\]\()\S*")
 ELSEWHERE = ("git ", "make ", "uv ", "uvx ", "pytest ", "SCHEMATHESIS_HOOKS=")  # what other tests try
 
 
@@ -91,6 +96,56 @@ def test_a_benchmark_finds_what_it_imports(script: Path) -> None:
     runpy.run_path(str(script), run_name="imported")
 
 
+def too_long(name: str, text: str) -> list[str]:
+    """Lines, paragraphs and sections of a page that are too long, each with file and line; code and tables aside."""
+    mistakes: list[str] = []
+    paragraphs: Counter[int] = Counter()
+    sections: Counter[int] = Counter()
+    paragraph, section, is_code = 0, 1, False
+    for number, line in enumerate(text.splitlines(), 1):
+        is_fence = line.lstrip().startswith("```")
+        is_code ^= is_fence
+        if is_code or is_fence or not line.strip() or line.lstrip().startswith(("#", "|")):
+            paragraph = 0
+            section = number if line.startswith("#") and not is_code else section
+            continue
+        paragraph = number if not paragraph or LIST_ITEM.match(line) else paragraph
+        paragraphs[paragraph] += len(line.split())
+        sections[section] += len(line.split())
+        if len(line) > MAX_COLUMNS and not ONE_URL.fullmatch(line):
+            mistakes.append(f"{name}:{number}: wrap this line of {len(line)} columns at {MAX_COLUMNS}")
+    mistakes += [
+        f"{name}:{number}: split this paragraph of {words} words, of at most {MAX_PARAGRAPH_WORDS}"
+        for number, words in paragraphs.items()
+        if words > MAX_PARAGRAPH_WORDS
+    ]
+    return mistakes + [
+        f"{name}:{number}: add a heading, as {words} words follow it, and {MAX_SECTION_WORDS} may"
+        for number, words in sections.items()
+        if words > MAX_SECTION_WORDS
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "mistakes"),
+    [
+        (f"# Page\n\n{'x' * 60} {'x' * 60}\n", ["page.md:3: wrap this line of 121 columns at 120"]),
+        (f"- {'x ' * 55}\n" + "  x\n" * 66, ["page.md:1: split this paragraph of 122 words, of at most 120"]),
+        ("# A\n\nx\n\n## B\n" + "\nx x\n" * 76, ["page.md:5: add a heading, as 152 words follow it, and 150 may"]),
+        (f"```\n# {'x ' * 200}\n```\n| {'x ' * 200}|\n- https://{'x' * 150}\n[a](b{'x' * 150})\n", []),
+        ("x " * 50 + "\n# A\n" + "- x\n" * 50 + "\n## B\n\n" + "x\n" * 120, []),
+    ],
+    ids=["line", "list item", "section", "code, table and URLs", "at the limits"],
+)
+def test_a_line_paragraph_or_section_that_is_too_long_is_named(text: str, mistakes: list[str]) -> None:
+    assert too_long("page.md", text) == mistakes
+
+
+@pytest.mark.parametrize("page", [name for name in PAGES if name.startswith(("docs/", "README", "CONTRIBUTING"))])
+def test_a_page_has_short_lines_paragraphs_and_sections(page: str) -> None:
+    assert too_long(page, PAGES[page]) == []
+
+
 def test_the_readme_is_short() -> None:
     assert len(README.splitlines()) <= 120
 
@@ -103,10 +158,11 @@ def test_the_mock_begins_as_the_readme_shows() -> None:
     assert "".join(lines).replace(base_url, "http://127.0.0.1:8000") == shown
 
 
-def test_the_options_of_the_page_are_those_of_the_command() -> None:
-    table = "".join(line for line in PAGES["docs/mock.md"].splitlines() if line.startswith("| `--"))
+def test_the_page_of_the_mock_explains_twelve_options_and_names_the_others() -> None:
+    options = PAGES["docs/mock.md"].partition("## Options\n")[2].partition("\n## ")[0]
     known = {option.flag for option in OPTIONS if option.group != ACTIONS}
-    assert set(re.findall(r"--[a-z-]+", table)) == known - {"--log-level"}
+    assert len(re.findall(r"^\| `--", options, re.MULTILINE)) == 12
+    assert set(re.findall(r"`(--[a-z-]+)", options)) == known - {"--log-level"}
 
 
 @pytest.mark.parametrize("name", [*PAGES, "action.yml"])
@@ -148,7 +204,7 @@ def test_a_deployment_is_judged_as_the_page_says(tmp_path: Path) -> None:
     assert printed[0].startswith("Nothing was sent to https://localhost:")
     assert "\npartial: no claim; not judged: " in printed[1]
     assert "\nconforms; not judged: overlapping requests (--overlap 0)\n" in printed[2]
-    table = dict(re.findall(r"^\| `([\w.-]+)` \| (.*) \|$", DEPLOYMENT, re.MULTILINE))
+    table = dict(re.findall(r"^\| `([\w.-]+)` \| (.*) \|$", REPORTS, re.MULTILINE))
     assert {each.name for each in (tmp_path / "reports").iterdir()} == set(table)
 
 

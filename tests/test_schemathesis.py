@@ -37,7 +37,7 @@ RUNS: dict[str, tuple[dict[str, Any], str]] = {
 
 def judged(folder: Path, settings: dict[str, Any], options: str, checks: str = "") -> subprocess.CompletedProcess[str]:
     """Let Schemathesis judge a mock by the command of the page, with more options and, if given, other checks."""
-    page = (ROOT / "docs" / "judging.md").read_text("utf-8")
+    page = (ROOT / "docs" / "judging-reference.md").read_text("utf-8")
     shown = next(line for line in page.splitlines() if line.startswith("$ SCHEMATHESIS_HOOKS="))
     command, _, usual_checks = shown.removeprefix("$ ").partition(" --checks ")
     program = f"{Path(sys.executable).with_name('st')} run {ROOT}/openapi.yaml"
