@@ -190,7 +190,12 @@ COMMANDS: dict[str, tuple[str, list[click.Parameter]]] = {
     ),
     "mcp": (
         "Serve tools to a coding agent, over stdin and stdout: it starts a mock, switches it and looks into it.",
-        _visible_options(*TRIAL_SERVER_FLAGS, "--port"),
+        [
+            *_visible_options(*TRIAL_SERVER_FLAGS),
+            click.Option(
+                ["--port"], type=click.IntRange(0, MAX_PORT), metavar="N", help="port of the mock [default: a free one]"
+            ),
+        ],
     ),
     "fixture": (
         "Write a fixture to begin with, and its schema for editors.",
