@@ -33,6 +33,7 @@ SECOND_KEY = (
 NO_VERDICT = "echo 'no verdict: compare the answers; overlapping requests show it in some tries only'; exit 125"
 SHOWED_IT = "It showed the failure when the run tried it."
 NOT_TRIED = "The run has not tried it, so it says only that the rule is broken, or nothing."
+VARIES = "The run also saw times that are right, so it says only that the rule is broken, or nothing."
 SHOWED_NOTHING = "It showed no failure when the run tried it: what the run saw needs more than these requests."
 RETRY_LOOP = "for try in 1 2 3; do  # as what fails once may work the next time"
 MAX_REQUESTS, BURST_SIZE = 4, 10  # requests that overlap; more are a burst
@@ -57,6 +58,8 @@ def script(  # noqa: PLR0913, PLR0917 - what was found, where, and how to show i
     shortest: ShortestSteps | None = None,
     public_base_url: str | None = None,
     script_status: int | None = None,
+    *,
+    varies: bool = False,
 ) -> Script:
     """The script for a finding about a resource, whose requests went to a base URL.
 
@@ -64,6 +67,7 @@ def script(  # noqa: PLR0913, PLR0917 - what was found, where, and how to show i
         shortest: the fewest requests that show it, if they are known.
         public_base_url: what page links must begin with, if not the base URL.
         script_status: its exit status when the run tried it; None if it did not.
+        varies: whether it may show nothing although nothing was mended.
     """
     exchange_shown = shortest.finding.exchange if shortest else finding.exchange
     steps = shortest.exchanges if shortest else steps_to(rule, resource, finding, exchanges)
@@ -78,6 +82,7 @@ def script(  # noqa: PLR0913, PLR0917 - what was found, where, and how to show i
     }
     values |= {"record_path": resource.record_path, "list_path": resource.list_path}
     values["tried"] = NOT_TRIED if script_status is None else SHOWED_IT if script_status == BROKEN else SHOWED_NOTHING
+    values["tried"] += f" {VARIES}" if varies else ""
     values["trace"] = finding.exchange.trace or "none"
     for name, value in values.items():
         head = head.replace(f"@{name}@", " ".join(value.split()))
@@ -96,7 +101,7 @@ def script(  # noqa: PLR0913, PLR0917 - what was found, where, and how to show i
     else:
         lines += [
             VERDICT,
-            plan_of(rule, resource, steps, exchange_shown.number, public_base_url, script_status),
+            plan_of(rule, resource, steps, exchange_shown.number, public_base_url, None if varies else script_status),
             "PLAN",
         ]
     return Script(head + "\n".join(lines) + "\n", base_url, tuple(steps))
@@ -118,7 +123,8 @@ def script_of(contract: Contract, outcome: Outcome, result: Result, script_statu
     subject = (outcome.base_url, result.rule, contract.resources[resource], result.findings[0], outcome.exchanges)
     shortest = shortest if shrunk_resource == resource else None
     script_status = outcome.script_statuses.get(result.id) if script_status is None else script_status
-    return script(*subject, shortest, outcome.public_base_url, script_status)
+    varies = "datetime" in result.rule.id and result.witnesses > 0
+    return script(*subject, shortest, outcome.public_base_url, script_status, varies=varies)
 
 
 def file_of(rule: str) -> str:

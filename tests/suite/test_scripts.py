@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -11,6 +12,7 @@ import pytest
 from repro import CONTRACT, KEYS, TOTALS, UPDATES, judged, script_text
 from shell import command
 
+from contract_tests.repro.script import script_of
 from contract_tests.repro.transcript import judge_answers
 from contract_tests.repro.trial import BROKEN, FIXED, UNCLEAR, run_script
 from mock_server import MockServer
@@ -22,6 +24,18 @@ def test_only_a_script_that_has_shown_the_failure_says_that_it_is_fixed(tried: i
         found = judged(server, TOTALS)
     with MockServer() as server:
         assert run_script(script_text(found, tried), KEYS | {"BASE_URL": server.base_url})[0] == status
+
+
+@pytest.mark.parametrize(("witnesses", "status"), [(0, FIXED), (1, UNCLEAR)])
+def test_a_time_that_was_right_now_and_then_is_not_called_fixed(witnesses: int, status: int) -> None:
+    rule = "representations.datetime-has-the-stated-form"
+    with MockServer(defects=("datetime-has-a-t",)) as server:
+        found = judged(server, rule)
+        [result] = found.failing
+        text = script_of(CONTRACT, found, replace(result, witnesses=witnesses), BROKEN).text
+        assert run_script(text, KEYS | {"BASE_URL": server.base_url})[0] == BROKEN
+    with MockServer() as server:
+        assert run_script(text, KEYS | {"BASE_URL": server.base_url})[0] == status
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ hide() {  # writes a header to a file, as everybody on a machine sees the argume
   headers=$(mktemp "$dir/header.XXXXXX") && printf '%s\n' "$1" >"$headers" && echo "$headers"
 }
 key=$(hide "Authorization: Bearer $CONTRACT_API_KEY")
-api() { curl -sS --max-time 30 ${CURL_OPTIONS:-} -H @"$key" "$@"; }
+api() { curl -gsS --max-time 30 ${CURL_OPTIONS:-} -H @"$key" "$@"; }
 step() {  # prints an answer, and keeps it under a title that no answer can hold
   title=$1; shift
   printf '\n--- %s\n' "$title"
