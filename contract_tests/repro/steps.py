@@ -32,8 +32,10 @@ def _steps(rule: Rule, finding: Violation, exchanges: list[Exchange]) -> Iterato
         selected |= {step.number: step for step in _existing_creates(earlier)}
     if request.operation == "list" and not knows_page(exchange, ()) and (page := page_before(exchange, earlier)):
         selected[page.number] = page
-    if request.operation == "create" and request.form:
-        selected |= {step.number: step for step in earlier if step.made_id and _has_same_label(step.request, request)}
+    labelled = [step for step in (*selected.values(), exchange) if step.request.method == "POST" and step.request.form]
+    creates = [step for step in exchanges if step.number < exchange.number and step.made_id]
+    for written in labelled:
+        selected |= {step.number: step for step in creates if _has_same_label(step.request, written.request)}
     subject = exchange
     if request.operation == "read":  # what it shows comes from the latest write of its record
         updates = [step for step in earlier if step.request.operation == "update"]
