@@ -39,7 +39,11 @@ CHROMIUM = [
 
 @pytest.hookimpl(tryfirst=True)  # before tests are left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of the cases of a test that is sampled, mark all but every Nth exhaustive."""
+    """Of the cases of a test that is sampled, mark all but every Nth exhaustive; let tests in a browser come last.
+
+    The loop of the browser runs until the session ends, and no other can run beside it.
+    """
+    items.sort(key=lambda item: "browser" in getattr(item, "fixturenames", ()))
     cases = Counter[str]()
     for item in items:
         if sampled := item.get_closest_marker("sample"):
