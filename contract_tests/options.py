@@ -81,8 +81,10 @@ def _header(text: str) -> tuple[str, str]:
 
 def option(text: str, default: Any = None, **details: Any) -> Any:
     """A field that the option with its name fills; `details` are for click."""
-    shown = {"default": default, "show_default": default != () and default is not False} if default is not None else {}
-    return field(default=default, metadata={"details": {"help": text} | shown | details})
+    default_details = (
+        {"default": default, "show_default": default != () and default is not False} if default is not None else {}
+    )
+    return field(default=default, metadata={"details": {"help": text} | default_details | details})
 
 
 def argument(**details: Any) -> Any:

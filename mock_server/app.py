@@ -294,8 +294,8 @@ def _cors(settings: Settings) -> Layer:
     origins = settings.cors_origins if settings.deployment else None
 
     def layer(inner: WSGIApplication) -> WSGIApplication:
-        known = KnownHosts(inner, settings.public_base_url, origins)
-        return Cors(known, settings.cors_origins) if settings.cors_origins else known
+        site = KnownHosts(inner, settings.public_base_url, origins)
+        return Cors(site, settings.cors_origins) if settings.cors_origins else site
 
     return layer
 

@@ -55,8 +55,8 @@ def _own_client(app: Flask) -> Callable[..., Any]:
     """Makes clients for requests of the extension's own, which no journal shows and nothing is forced on."""
     usual_client = app.test_client
 
-    def test_client(*args: Any, **more: Any) -> Any:
-        client = usual_client(*args, **more)
+    def test_client(*args: Any, **options: Any) -> Any:
+        client = usual_client(*args, **options)
         client.environ_base[FROM_EXTENSION] = "1"
         return client
 

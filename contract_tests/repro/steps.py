@@ -32,10 +32,12 @@ def _steps(rule: Rule, finding: Violation, exchanges: list[Exchange]) -> Iterato
         selected |= {step.number: step for step in _existing_creates(earlier)}
     if request.operation == "list" and not knows_page(exchange, ()) and (page := page_before(exchange, earlier)):
         selected[page.number] = page
-    labelled = [step for step in (*selected.values(), exchange) if step.request.method == "POST" and step.request.form]
+    labelled_writes = [
+        step for step in (*selected.values(), exchange) if step.request.method == "POST" and step.request.form
+    ]
     creates = [step for step in exchanges if step.number < exchange.number and step.made_id]
-    for written in labelled:
-        selected |= {step.number: step for step in creates if _has_same_label(step.request, written.request)}
+    for labelled_write in labelled_writes:
+        selected |= {step.number: step for step in creates if _has_same_label(step.request, labelled_write.request)}
     subject = exchange
     if request.operation == "read":  # what it shows comes from the latest write of its record
         updates = [step for step in earlier if step.request.operation == "update"]

@@ -90,8 +90,8 @@ class KnownHosts:
         return self._inner(environ, start_response)
 
     def _allows(self, origin: str, host: str) -> bool:
-        is_own = origin.partition("://")[2] == host
-        return self._origins is None or not origin or is_own or origin in self._origins
+        is_same_origin = origin.partition("://")[2] == host
+        return self._origins is None or not origin or is_same_origin or origin in self._origins
 
     def _knows(self, host_header: str) -> bool:
         try:

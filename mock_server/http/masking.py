@@ -88,8 +88,10 @@ def masked_pairs(text: str) -> str:
     if not (("=" in text or ":" in text) and is_secret(unquote_plus(text))):
         return text
     text = PAIR.sub(lambda match: f"{match[1]}={MASKED}" if is_secret(unquote_plus(match[1])) else match[0], text)
-    if opened := next((each for each in MEMBER.finditer(text) if each[0][-1] in "{[" and is_secret(each[2])), None):
-        text = f'{text[: opened.end() - 1]}"{MASKED}"'  # where it ends is not known
+    if secret_member := next(
+        (each for each in MEMBER.finditer(text) if each[0][-1] in "{[" and is_secret(each[2])), None
+    ):
+        text = f'{text[: secret_member.end() - 1]}"{MASKED}"'  # where it ends is not known
     return MEMBER.sub(lambda match: f'{match[1]}"{MASKED}"' if is_secret(match[2]) else match[0], text)
 
 

@@ -189,21 +189,21 @@ class ClientTest:
 
     def _judge(self, row: Sequence[Choice]) -> list[list[Choice]]:
         """Find what the client fails with among choices; the other values of its point are to be tried later, alone."""
-        known = [entry for entry in self.entries.values() if entry["result"] == FAILED and entry["kind"] == OPEN]
-        alone = {entry["name"] for entry in known if not entry["together"]}  # whose other values are tried alone
-        left = [choice for choice in row if self.entries[_of(choice)]["result"] != FAILED]
-        left = [choice for choice in left if len(row) == 1 or choice[0] not in alone]
+        failing_points = {entry["name"] for entry in self.entries.values() if _failed(entry) and not entry["together"]}
+        choices_left = [choice for choice in row if not _failed(self.entries[_of(choice)])]
+        choices_left = [choice for choice in choices_left if len(row) == 1 or choice[0] not in failing_points]
         failed = list[str]()
-        if left and self._fails(left):
-            if len(left) > 1:
-                self._total_runs += math.ceil(math.log2(len(left))) + 1
-                say(f"  run {self._results[_of(*left)].number} failed: narrowing down from {len(left)} choices ...")
-            for smallest in narrowed(left, self._fails):
+        if choices_left and self._fails(choices_left):
+            if len(choices_left) > 1:
+                self._total_runs += math.ceil(math.log2(len(choices_left))) + 1
+                number = self._results[_of(*choices_left)].number
+                say(f"  run {number} failed: narrowing down from {len(choices_left)} choices ...")
+            for smallest in narrowed(choices_left, self._fails):
                 if not self._failed_alike(smallest):
                     self._confirm(_of(*smallest))
-                self._note_failure(smallest)
+                self._note_failure(smallest, self._results[_of(*smallest)])
                 failed += [smallest[0][0]] if len(smallest) == 1 else []
-        for choice in left:
+        for choice in choices_left:
             if self.entries[_of(choice)]["result"] == NOT_TRIED:
                 self.entries[_of(choice)]["result"] = SURVIVED
         next_ones = [
@@ -215,32 +215,29 @@ class ClientTest:
     def _failed_alike(self, choices: Sequence[Choice]) -> bool:
         """Whether the tests that fail with some choices also failed with them and others."""
         tests = set(self._results[_of(*choices)].tests)
-        others = (result for variation, result in self._results.items() if variation.choices > {*choices})
-        return any(tests & set(result.tests) for result in others)
+        larger_results = (result for variation, result in self._results.items() if variation.choices > {*choices})
+        return any(tests & set(result.tests) for result in larger_results)
 
-    def _note_failure(self, choices: Sequence[Choice]) -> None:
+    def _note_failure(self, choices: Sequence[Choice], result: Result) -> None:
         """Note that a client fails with some choices, of which the last one counts."""
         *companions, (name, value) = choices
-        entry, result = self.entries[_of((name, value))], self._results[_of(*choices)]
+        entry = self.entries[_of((name, value))]
         entry["request"] = self._first_of_tests(result.tests, choices) or entry["request"]
         findings = [_finding(result.failure, entry["request"])]
         entry.update(_failure_details(result), result=FAILED, together=dict(companions), findings=findings)
 
     def _note_unfinished(self) -> None:
         """Note what runs have shown of choices before a trial was stopped."""
-        tried = [(variation.choices, result) for variation, result in self._results.items() if variation.choices]
-        for choices, result in tried:
-            if not result.failure:
-                for choice in filter(self._is_untried, choices):
-                    self.entries[_of(choice)]["result"] = SURVIVED
-        failed = sorted((choices for choices, result in tried if result.failure), key=len)
-        explained = {_of((entry["name"], entry.get("value", ""))) for entry in self.entries.values() if _failed(entry)}
-        for choices in failed:
-            suspects = [*filter(self._is_untried, choices)]
-            if len(suspects) == 1:
-                self._note_failure([*(choices - {*suspects}), *suspects])
-            elif suspects and not any(_of(choice) in explained for choice in choices):
-                names = ", ".join("=".join(choice) for choice in sorted(suspects))
+        for variation, result in self._results.items():
+            for choice in filter(self._is_untried, () if result.failure else variation.choices):
+                self.entries[_of(choice)]["result"] = SURVIVED
+        failing_results = [(variation, result) for variation, result in self._results.items() if result.failure]
+        for variation, result in sorted(failing_results, key=lambda pair: len(pair[0].choices)):
+            untried_choices = sorted(filter(self._is_untried, variation.choices))
+            if len(untried_choices) == 1:
+                self._note_failure(untried_choices, result)
+            elif untried_choices and not any(_failed(self.entries[_of(choice)]) for choice in variation.choices):
+                names = ", ".join(map("=".join, untried_choices))
                 self.suspicion = f"Your client fails with one of {names}, perhaps together with another."
                 return
 
@@ -376,7 +373,8 @@ def _failure_details(result: Result) -> Entry:
 
 
 def _failed(entry: Entry) -> bool:
-    return bool(entry["result"] == FAILED)
+    """Whether a client fails with a choice."""
+    return bool(entry["kind"] == OPEN and entry["result"] == FAILED)
 
 
 def _finding(problem: str, request: str) -> dict[str, str]:
