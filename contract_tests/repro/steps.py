@@ -32,12 +32,9 @@ def _steps(rule: Rule, finding: Violation, exchanges: list[Exchange]) -> Iterato
         selected |= {step.number: step for step in _existing_creates(earlier)}
     if request.operation == "list" and not knows_page(exchange, ()) and (page := page_before(exchange, earlier)):
         selected[page.number] = page
-    labelled_writes = [
-        step for step in (*selected.values(), exchange) if step.request.method == "POST" and step.request.form
-    ]
-    creates = [step for step in exchanges if step.number < exchange.number and step.made_id]
-    for labelled_write in labelled_writes:
-        selected |= {step.number: step for step in creates if _has_same_label(step.request, labelled_write.request)}
+    labels = {_label(step.request) for step in (*selected.values(), exchange)} - {""}
+    creates = (step for step in exchanges if step.number < exchange.number and step.made_id)
+    selected |= {step.number: step for step in creates if _label(step.request) in labels}
     subject = exchange
     if request.operation == "read":  # what it shows comes from the latest write of its record
         updates = [step for step in earlier if step.request.operation == "update"]
@@ -147,9 +144,10 @@ def _existing_creates(earlier: list[Exchange]) -> list[Exchange]:
     return [create for create in creates if deleted_at.get(create.made_id, 0) < create.number][-MAX_RECORDS:]
 
 
-def _has_same_label(one: Request, other: Request) -> bool:
-    labels = [str((item.form or {}).get("name") or (item.form or {}).get("host")).casefold() for item in (one, other)]
-    return labels[0] == labels[1]
+def _label(request: Request) -> str:
+    """The name or host that a request writes, in lower case; empty if it writes none."""
+    form = request.form or {}
+    return str(form.get("name") or form.get("host") or "").casefold()
 
 
 def _surrounding_reads(exchange: Exchange, earlier: list[Exchange], selected: dict[int, Exchange]) -> list[Exchange]:

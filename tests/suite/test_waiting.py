@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -9,12 +10,13 @@ from typing import Any
 import pytest
 from faulty import CONTRACT, SELDOM_SATISFIED, FaultyTarget, honest
 
-from contract_tests.exchange import OTHER, Exchange, Expect, Request
+from contract_tests.exchange import OTHER, Exchange, Expect, Request, request_of
 from contract_tests.observation import Chapter, Chapters
 from contract_tests.run import needed
 from contract_tests.survey import visitor as waiting
 from contract_tests.survey.visit import visit
 from contract_tests.survey.visitor import Lag, Visitor
+from contract_tests.target.availability import Availability
 from contract_tests.target.target import Timeouts
 from contract_tests.verdicts import Verdict, judge
 from link_management_contract import Rule
@@ -179,3 +181,21 @@ def test_the_chapters_that_a_rule_needs_are_enough_to_judge_it(
         result = judge(rule, evidence)
         assert result.verdict is Verdict.PASS, f"contract_tests/rules/: {rule.id} needs more: {result.reasons}"
     assert target.ledger.left == []
+
+
+@pytest.mark.parametrize("is_under_way", [True, False])
+def test_answers_to_what_was_under_way_when_an_outage_began_leave_the_pace_as_it_was(*, is_under_way: bool) -> None:
+    state, request = Availability(120, 5), request_of(CONTRACT.resources["domains"], "list")
+
+    def note(status: int, started_at: float) -> None:
+        state.note(Exchange(request, 1, status, {}, b"{}", started_at=started_at))
+
+    before = time.time()
+    for _ in range(20):
+        note(200, before)
+    for _ in range(6):  # the first of six requests side by side
+        state.note_limit(Exchange(request, 1, 503, {}, b"", started_at=before))
+    note(200, before if is_under_way else time.time() + 1)
+    state.note_limit(Exchange(request, 1, 503, {}, b"", started_at=before))
+    note(200, time.time() + 1)
+    assert (state.interval == 0) == is_under_way
