@@ -120,7 +120,7 @@ TRIAL_OPTIONS = [
         ["--minutes"],
         type=click.FloatRange(0, min_open=True),
         metavar="N",
-        help="stop in time for this; trouble that may show harm comes first, then one other value of each point",
+        help="stop in time for this; one other value of each point comes first, then trouble that may show harm",
     ),
     click.Option(
         ["--client-junit"],

@@ -203,12 +203,16 @@ class Ledger:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def _close(self) -> None:
         if self._file:
-            self._file.close()
+            with suppress(OSError):  # of a full disk, which was told of when it was written to
+                self._file.close()
 
     def discard(self) -> None:
         if self.path and self._file:
-            self._file.close()
+            self._close()
             self.path.unlink(missing_ok=True)
 
     def plan(self, resource: str, marker: str, owner: str = OWN_KEY, omitted: str = "") -> Entry:
@@ -225,6 +229,7 @@ class Ledger:
         try:
             self._write(self._line("planned", entry))
         except OSError as error:
+            self.entries.remove(entry)  # it is not sent
             raise self._unwritable(error) from error
         return entry
 

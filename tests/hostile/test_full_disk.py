@@ -43,3 +43,16 @@ def test_a_full_disk_leaves_the_reports_of_an_earlier_trial(tmp_path: Path) -> N
     assert "File too large" in ended.stderr
     assert ended.returncode == 4
     assert {name: text for name, text in files_in(tmp_path).items() if name in before} == before
+
+
+def test_a_full_disk_under_the_ledger_is_told_before_anything_is_made(server: MockServer, tmp_path: Path) -> None:
+    options = ("--base-url", server.base_url, "--explore", "0", "--resources", "domains")
+    run = ["sh", "-c", 'ulimit -f 0; exec "$@"', "sh", str(COMMANDS / "contract-tests"), "run", *options]
+    ledger = tmp_path / "ledger.jsonl"
+    ended = subprocess.run(
+        [*run, "--ledger", str(ledger)], env=ENVIRONMENT, capture_output=True, text=True, check=False
+    )
+    assert f"the ledger {ledger} cannot be written: File too large; nothing is created without it" in ended.stderr
+    assert "never answered" not in ended.stderr
+    assert ended.returncode == 3
+    assert not server.running.journal.find(method="POST", path="/api/domains", status="201")
