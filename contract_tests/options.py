@@ -15,8 +15,8 @@ from link_management_contract.texts import shown_url
 
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 FILE = click.Path(path_type=Path)
-# options of a run that an agent's tools or the environment give, and those for people alone
 PUBLIC = "what page links begin with, if not --base-url"
+# options of a run that an agent's tools or the environment give, and those for people alone
 TOOL_PARAMETERS = {"api_key", "second_api_key", "resources", "rules", "explore", "overlap"}
 SCREEN_PARAMETERS = {"watch", "plan", "max_failures", "write_waivers", "baseline", "quiet", "verbose"}
 
@@ -93,6 +93,7 @@ def argument(**details: Any) -> Any:
 
 
 file_option = partial(option, type=FILE, metavar="FILE")
+url_option = partial(option, type=checked_url, metavar="URL")
 flag = partial(option, default=False, is_flag=True)
 
 
@@ -122,7 +123,7 @@ class CommandOptions:
 class TargetOptions(CommandOptions):
     """How to reach an implementation."""
 
-    base_url: str | None = option("where it answers, if the ledger does not say", type=checked_url, metavar="URL")
+    base_url: str | None = url_option("where it answers, if the ledger does not say")
     api_key: str | None = option("key of the account; better in $CONTRACT_API_KEY", metavar="KEY")
     second_api_key: str | None = option("key of another account; better in $CONTRACT_SECOND_API_KEY", metavar="KEY")
     rate: float | None = option("send at most this many requests a second, minute or hour", type=_rate, metavar="60/m")
@@ -146,7 +147,7 @@ class RunOptions(TargetOptions):
     command = "run"
     text = "Judge an implementation."
 
-    base_url: str = option("where it answers, with its prefix", type=checked_url, required=True, metavar="URL")
+    base_url: str = url_option("where it answers, with its prefix", required=True)
     allow_writes: bool = flag("allow writes to a host other than this machine")
     read_only: bool = flag("write nothing; judge only what reads show")
     watch: bool = flag("judge again whenever the server has restarted, or on Enter")
@@ -164,9 +165,7 @@ class RunOptions(TargetOptions):
     slowest: float | None = option(
         "fail if an answer takes longer", type=FloatRange(0, min_open=True), metavar="SECONDS"
     )
-    public_base_url: str | None = option(
-        "what page links begin with, if not --base-url", type=checked_url, metavar="URL"
-    )
+    public_base_url: str | None = url_option(PUBLIC)
     splash_create_path: str | None = option("path that creates splash pages, if not the documented one", metavar="PATH")
     jobs: int | None = option("have at most N requests under way [default: 6]", type=IntRange(1), metavar="N")
     max_failures: int | None = option("stop once N checks have failed", type=IntRange(1), metavar="N")
@@ -212,7 +211,7 @@ class VerdictOptions(CommandOptions):
     text = "Judge what the script of a finding printed; such scripts call it themselves."
 
     answers: Path = argument(type=FILE)
-    base_url: str = option("where the script sent them", type=checked_url, required=True, metavar="URL")
+    base_url: str = url_option("where the script sent them", required=True)
     mark: str = option("what marks the script's records", required=True, metavar="TEXT")
 
 
@@ -224,10 +223,8 @@ class JudgeOptions(CommandOptions):
     text = "Judge recorded traffic: an HTTP archive (HAR) of a browser, a proxy or a run."
 
     file: Path = argument(type=FILE)
-    base_url: str | None = option("service to judge [default: the most frequent]", type=checked_url, metavar="URL")
-    public_base_url: str | None = option(
-        "what page links begin with, if not --base-url", type=checked_url, metavar="URL"
-    )
+    base_url: str | None = url_option("service to judge [default: the most frequent]")
+    public_base_url: str | None = url_option(PUBLIC)
     strict: bool = flag("let advisory rules fail")
     verbose: bool = flag("also print the areas and the server's choices")
 
@@ -265,7 +262,7 @@ class McpOptions(RunOptions):
 
     command = "mcp"
     text = "Serve tools to a coding agent, over stdin and stdout; keys come from the environment alone."
-    base_url: str = option("judge no other [default: any on this machine]", type=checked_url, metavar="URL")
+    base_url: str = url_option("judge no other [default: any on this machine]")
     arguments: tuple[str, ...] = ()
 
     @classmethod

@@ -294,8 +294,8 @@ def _cors(settings: Settings) -> Layer:
     origins = settings.cors_origins if settings.deployment else None
 
     def layer(inner: WSGIApplication) -> WSGIApplication:
-        site = KnownHosts(inner, settings.public_base_url, origins)
-        return Cors(site, settings.cors_origins) if settings.cors_origins else site
+        guarded_app = KnownHosts(inner, settings.public_base_url, origins)
+        return Cors(guarded_app, settings.cors_origins) if settings.cors_origins else guarded_app
 
     return layer
 

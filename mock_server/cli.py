@@ -348,7 +348,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for number in (signal.SIGINT, signal.SIGTERM, *HANGUP):
                 if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
                     signal.signal(number, lambda *_: signals.append(1))
-            began = _starting_state(server, options) if options.save else None
+            starting_state = _starting_state(server, options) if options.save else None
             files = _watched_files(server, options)
             output.say(output.ready(server) if options.ready_json else output.banner(server))
             with Workers(options.workers - 1, listener, partial(_log, options.log_level), server_arguments) as workers:
@@ -356,7 +356,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (SettingsError, Refusal) as error:  # a refusal by the store
         _end(error)
     handler.finish()
-    os._exit(_finish(server, options, began))  # even if threads hang
+    os._exit(_finish(server, options, starting_state))  # even if threads hang
 
 
 def _try_client(options: TryOptions) -> int:
@@ -391,10 +391,10 @@ def _end(error: Exception, status: int = USAGE_ERROR) -> NoReturn:
     raise SystemExit(USAGE_ERROR_OF_TRY if context and context.info_name == "try" else status)
 
 
-def _finish(server: MockServer, options: ServerOptions, began: StartingState | None) -> int:
+def _finish(server: MockServer, options: ServerOptions, starting_state: StartingState | None) -> int:
     """Write and say what is asked for at the end, and return the exit status."""
     try:
-        write_results = list(_write_files(server, options, began))
+        write_results = list(_write_files(server, options, starting_state))
         for line, _ in write_results:
             output.say(line)
         output.say(output.remarks(server) or "Stopped.")
@@ -405,13 +405,15 @@ def _finish(server: MockServer, options: ServerOptions, began: StartingState | N
     return REMARKS_FOUND if is_remarked or not all(is_written for _, is_written in write_results) else 0
 
 
-def _write_files(server: MockServer, options: ServerOptions, began: StartingState | None) -> Iterator[tuple[str, bool]]:
+def _write_files(
+    server: MockServer, options: ServerOptions, starting_state: StartingState | None
+) -> Iterator[tuple[str, bool]]:
     """Write the files that are asked for at the end; what is said of each, and whether it could be written."""
     if options.har:
         archive = server.running.archive(urlsplit(server.base_url).scheme)
         yield output.wrote(options.har, archive, f"Judge it: contract-tests judge {options.har}")
-    if began:
-        file, (text, state) = Path(options.fixture), began
+    if starting_state:
+        file, (text, state) = Path(options.fixture), starting_state
         yield output.saved(file, text, server.running.fixture(), is_changed=_state(file) != state)
     if options.record and server.running.fixture_recording:
         yield output.recorded(options.record, server.running.fixture_recording, verbatim=options.verbatim)

@@ -296,7 +296,7 @@ def _run_repeatedly(contract: Contract, options: RunOptions, interrupts: Interru
         try:
             if failed:
                 say(f"\nfirst what failed last: {', '.join(failed)}")
-                first = carry_out(contract, _with_rules(options, failed), interrupts, ProgressDisplay(options))
+                first = carry_out(contract, replace(options, rules=failed), interrupts, ProgressDisplay(options))
                 if _failed_rules(first):
                     _show(options, first, results.as_dict(first))
                     if not _wait_for_restart(options.base_url):
@@ -315,10 +315,6 @@ def _run_repeatedly(contract: Contract, options: RunOptions, interrupts: Interru
             last, status = outcome, outcome.status
         if not _wait_for_restart(options.base_url):
             return status
-
-
-def _with_rules(options: RunOptions, rules: tuple[str, ...]) -> RunOptions:
-    return replace(options, rules=rules)
 
 
 def _failed_rules(outcome: Outcome | None) -> tuple[str, ...]:

@@ -59,7 +59,7 @@ def context_of(environ: WSGIEnvironment) -> Context:
 SCHEME, MAX_CACHED_HEADER = "Bearer", 200  # characters of a header that is kept for the next request
 
 
-def scheme_and_key(environ: WSGIEnvironment) -> tuple[str, str]:
+def scheme_and_key(environ: Mapping[str, Any]) -> tuple[str, str]:
     """The scheme of a request's Authorization header, as it is spelled, and what follows it; both may be empty."""
     text = environ.get("HTTP_AUTHORIZATION", "")
     return _divided(text) if len(text) <= MAX_CACHED_HEADER else _divided.__wrapped__(text)

@@ -89,7 +89,7 @@ def masked_pairs(text: str) -> str:
         return text
     text = PAIR.sub(lambda match: f"{match[1]}={MASKED}" if is_secret(unquote_plus(match[1])) else match[0], text)
     if secret_member := next(
-        (each for each in MEMBER.finditer(text) if each[0][-1] in "{[" and is_secret(each[2])), None
+        (member for member in MEMBER.finditer(text) if member[0][-1] in "{[" and is_secret(member[2])), None
     ):
         text = f'{text[: secret_member.end() - 1]}"{MASKED}"'  # where it ends is not known
     return MEMBER.sub(lambda match: f'{match[1]}"{MASKED}"' if is_secret(match[2]) else match[0], text)

@@ -369,7 +369,7 @@ class Remarks:
         self._target = lru_cache(256)(self._target_of)  # clients ask for the same again and again
 
     def forget(self, account: str | None = None) -> None:
-        """Forget earlier requests of all accounts, or of one that starts again; of that, not which pages it read."""
+        """Forget all accounts' earlier requests, or those of one that starts again, except for the pages it read."""
         if account is None:
             self._accounts.clear()
             return

@@ -336,8 +336,8 @@ class ClientTest:
         with self._lock:
             if self.count >= self._max_runs:
                 raise SpentError(f"after {self._max_runs} runs")
-            is_first = not self.count  # which has a limit of its own
-            seconds_left = math.inf if is_first else self._started + self._max_seconds - time.monotonic()
+            has_own_limit = not self.count  # the first run
+            seconds_left = math.inf if has_own_limit else self._started + self._max_seconds - time.monotonic()
             if seconds_left < median(self._run_seconds or [0.0]):
                 raise SpentError(self._time_is_over)
             self.count += 1

@@ -112,17 +112,19 @@ class Runs:
             raise TimeoutError
         if failure and (own_limit := client_output.own_limit(output)):
             failure = f"{failure}, {OWN_LIMIT} {own_limit}"
-        cases = client_output.failing_cases(self._junit, start_time) if self._junit and failure else {}
-        self.lacks_junit |= cases is None
+        tests, first_error = list[str](), ""
+        if failure:
+            cases = client_output.failing_cases(self._junit, start_time) if self._junit else {}
+            self.lacks_junit |= cases is None
+            tests = [*(cases or client_output.failing_tests(output))]
+            first_error = next(iter((cases or {}).values()), "") or client_output.first_error(output)
         entries = server.running.journal.find()
         return Result(
             failure="" if kind and kind.is_final and not failure.startswith(ENDLESS) else failure,
             seconds=seconds,
             output=output[-MAX_OUTPUT:],
-            tests=[*(cases or client_output.failing_tests(output))] if failure else (),
-            first_error=(next(iter((cases or {}).values()), "") or client_output.first_error(output))
-            if failure
-            else "",
+            tests=tests,
+            first_error=first_error,
             count=tap.count,
             requests=tap.requests,
             entries=entries,

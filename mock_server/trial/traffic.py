@@ -76,7 +76,7 @@ class Request:
 
     def belongs_to(self, tests: Iterable[str]) -> bool:
         """Whether its key is that of a sandbox whose name is in the name of one of some tests."""
-        test_name = _letters(AROUND_TEST_NAME.sub("", scheme_and_key({**self.environ})[1]))
+        test_name = _letters(AROUND_TEST_NAME.sub("", scheme_and_key(self.environ)[1]))
         return bool(test_name) and any(test_name in _letters(test) for test in tests)
 
     def fresh_environ(self) -> WSGIEnvironment:
