@@ -170,6 +170,9 @@ def _entry(number: int, entry_json: bytes) -> Entry:
     return Entry(**{field.name: values[field.name] for field in fields(Entry) if field.name in values})
 
 
+MAX_FORCED_BYTES = MAX_BODY_BYTES + 2**18  # bytes of JSON of all that is forced: a long body, and the rest
+
+
 class SharedEffects(Effects):
     """The effects at present, in the head that all processes look at before each request.
 
@@ -192,20 +195,16 @@ class SharedEffects(Effects):
             state = _state(head)
             count = len(state.effects)
             result = change(state)
-            if len(state.effects) > count and _body_bytes(state) > MAX_BODY_BYTES:
+            forced = [asdict(effect) for effect in state.effects]
+            if len(forced) > count and len(json.dumps(forced, ensure_ascii=False).encode()) > MAX_FORCED_BYTES:
                 raise SettingsError(
-                    f"each request on a store reads the bodies of forced answers, which take {MAX_BODY_BYTES:,} bytes"
-                    " together at most; force shorter ones, or remove some"
+                    f"each request on a store reads all that is forced, which takes {MAX_FORCED_BYTES:,} bytes"
+                    " at most; force shorter bodies and headers, or remove some"
                 )
-            head |= {"forced": [asdict(effect) for effect in state.effects], "forced_count": state.count}
+            head |= {"forced": forced, "forced_count": state.count}
             return result
 
         return self._store.edit(edit)
-
-
-def _body_bytes(state: State) -> int:
-    bodies = (effect.body for effect in state.effects if effect.body is not None)
-    return sum(len(json.dumps(body, ensure_ascii=False).encode()) for body in bodies)
 
 
 def _state(head: dict[str, Any]) -> State:

@@ -1,7 +1,7 @@
 """What the runner of a client's tests prints: which tests failed, and why."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element, ElementTree, ParseError, parse
 
@@ -24,6 +24,7 @@ ERROR_LINE = re.compile(
     r"(?:E +)?((?:[\w.]+)?(?:Error|Exception|Failure)(?: \[\w+\])?: .+)|error: '(.+)'|(Test timeout of .+ exceeded.*)"
 )
 DETAIL, DETAIL_LINES = re.compile(r"(Locator|Expected|Received)\b.*:"), 4  # of an error, where Playwright puts them
+TITLE_SEPARATOR = re.compile(" (?:>|\u203a) ")  # between a file, suites and a title
 SUITE, SUITE_LINES = "subtestsFailed", 7  # where TAP says that what failed is a suite
 OWN_LIMIT = re.compile(
     r"(?:timed out in|timed out after|Test timeout of|Exceeded timeout of|[Tt]imeout of) (\d[\d.]* ?m?s)\b"
@@ -44,6 +45,15 @@ def failing_tests(text: str) -> list[str]:
         if match and SUITE not in "".join(lines[number : number + SUITE_LINES]):
             names[TRAILING.sub("", next(filter(None, match.groups()))).strip()] = None
     return [name for name in names if not any(other != name and other.endswith(name) for other in names)]
+
+
+def pattern_of(tests: Sequence[str]) -> str:
+    """A regular expression that the titles of some tests match, as runners take it (`-t`, `-g`); of all tests, if none.
+
+    Args:
+        tests: their names, of which each ends with the title.
+    """
+    return "|".join(re.sub(r"\W+", ".+", TITLE_SEPARATOR.split(test)[-1].strip()) for test in tests) or "."
 
 
 def first_error(text: str) -> str:

@@ -198,7 +198,8 @@ class ClientTest:
                 self._total_runs += math.ceil(math.log2(len(choices_left))) + 1
                 number = self._results[_of(*choices_left)].number
                 say(f"  run {number} failed: narrowing down from {len(choices_left)} choices ...")
-            for smallest in narrowed(choices_left, self._fails):
+            tests = self._independent_tests(_of(*choices_left)) if len(choices_left) > 1 else ()
+            for smallest in narrowed(choices_left, lambda choices: self._fails(choices, tests)):
                 if not self._failed_alike(smallest):
                     self._confirm(_of(*smallest))
                 self._note_failure(smallest, self._results[_of(*smallest)])
@@ -211,6 +212,12 @@ class ClientTest:
         ]
         self._total_runs += len(next_ones)
         return [[(pending["name"], pending["value"])] for pending in next_ones]
+
+    def _independent_tests(self, variation: Variation) -> Sequence[str]:
+        """The tests that fail with a variation and not by default, if so they do without the others; else none."""
+        tests = self._results[variation].tests if self._runs.can_select else ()
+        is_independent = bool(tests) and not self._run(DEFAULT, "only what failed, ", tests).failure
+        return tests if is_independent and self._run(variation, "only what failed, ", tests).failure else ()
 
     def _failed_alike(self, choices: Sequence[Choice]) -> bool:
         """Whether the tests that fail with some choices also failed with them and others."""
@@ -301,8 +308,8 @@ class ClientTest:
     def _operation(self, request: Request) -> Operation | None:
         return self._runs.operations.operation_of(*request.line)
 
-    def _fails(self, choices: Sequence[Choice]) -> bool:
-        return bool(self._outcome(_of(*choices)).failure)
+    def _fails(self, choices: Sequence[Choice], tests: Sequence[str] = ()) -> bool:
+        return bool(self._outcome(_of(*choices), tests).failure)
 
     def _outcomes(self, variations: Sequence[Variation]) -> Iterator[Result]:
         if self._jobs == 1:  # each only once the one before has been judged, and perhaps confirmed
@@ -315,12 +322,12 @@ class ClientTest:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
 
-    def _outcome(self, variation: Variation) -> Result:
-        """How the client fares: it survives if it passes once, because it may fail by itself."""
+    def _outcome(self, variation: Variation, tests: Sequence[str] = ()) -> Result:
+        """How the client, or some of its tests, fare: it survives if it passes once, because it may fail by itself."""
         if variation not in self._results:
-            result = self._run(variation)
+            result = self._run(variation, "", tests)
             for _ in range(self._repeats - 1):
-                result = self._run(variation, "again: ") if result.failure else result
+                result = self._run(variation, "again: ", tests) if result.failure else result
             self._results[variation] = result
         return self._results[variation]
 
@@ -331,8 +338,8 @@ class ClientTest:
             if not self._run(variation, "again: ").failure:
                 raise FlakyError
 
-    def _run(self, variation: Variation, prefix: str = "") -> Result:
-        """Let the client do its work once."""
+    def _run(self, variation: Variation, prefix: str = "", tests: Sequence[str] = ()) -> Result:
+        """Let the client do its work once, or some of its tests."""
         with self._lock:
             if self.count >= self._max_runs:
                 raise SpentError(f"after {self._max_runs} runs")
@@ -343,7 +350,7 @@ class ClientTest:
             self.count += 1
             number, self._total_runs = self.count, max(self._total_runs, self.count)
         try:
-            result = replace(self._runs(variation, seconds_left), number=number)
+            result = replace(self._runs(variation, seconds_left, tests), number=number)
         except TimeoutError:
             raise SpentError(self._time_is_over) from None
         self._run_seconds.append(result.seconds)

@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ from mock_server.trial.trouble import KINDS, Disturbance
 from mock_server.trial.variations import Variation
 
 URLS, KEY = ("MOCK_URL", "MOCK", "API_BASE_URL"), "API_KEY"
+TESTS = "{tests}"
 ENDLESS, OWN_LIMIT = "did not end", "after the runner's own limit of"
 MAX_ENTRIES, MAX_OUTPUT = 10_000, 2000  # requests, and characters of the output that a report shows
 MAX_KEPT = 200_000  # bytes of the output that are read for failing tests, half of them at its beginning
@@ -69,8 +70,8 @@ class Runs:
 
     Args:
         settings: the arguments of `MockServer`.
-        client: lets the client do its work, given a server, what is different about it, and a limit in seconds; why it
-            failed, if it did, and what it printed.
+        client: lets the client do its work, given a server, what is different about it, a limit in seconds, and the
+            tests to run, or none for all; why it failed, if it did, and what it printed.
         limit: the seconds that the first run may take.
         junit: the JUnit file that the client's runner writes, if it does.
 
@@ -83,7 +84,7 @@ class Runs:
     def __init__(
         self,
         settings: Mapping[str, Any],
-        client: Callable[[MockServer, Variation, float], tuple[str, str]],
+        client: "Command | Person",
         limit: float,
         junit: Path | None = None,
     ) -> None:
@@ -91,8 +92,13 @@ class Runs:
         self.first, self.lacks_junit = Result(), False
         self.operations = Operations(contract_of(Settings(contract=settings.get("contract"))), settings["base_path"])
 
-    def __call__(self, variation: Variation, seconds_left: float) -> Result:
-        """Let the client do its work once.
+    @property
+    def can_select(self) -> bool:
+        """Whether the client runs only some of its tests if it is told to."""
+        return self._client.can_select
+
+    def __call__(self, variation: Variation, seconds_left: float, tests: Sequence[str] = ()) -> Result:
+        """Let the client do its work once, or only some of its tests.
 
         Raises:
             TimeoutError: if it takes longer than there is time left, though it might take longer.
@@ -106,24 +112,24 @@ class Runs:
         with MockServer(**{**self._settings, **changed}, around=tap.attach) as server:
             started, start_time = time.monotonic(), time.time()
             limit = MIN_SECONDS + TIMES_AS_LONG * first.seconds + first.count if first.count else self._limit
-            failure, output = self._client(server, variation, min(limit, seconds_left))
+            failure, output = self._client(server, variation, min(limit, seconds_left), tests)
             seconds = time.monotonic() - started
         if failure.startswith(ENDLESS) and seconds_left < limit:
             raise TimeoutError
         if failure and (own_limit := client_output.own_limit(output)):
             failure = f"{failure}, {OWN_LIMIT} {own_limit}"
-        tests, first_error = list[str](), ""
+        failed_tests, first_error = list[str](), ""
         if failure:
             cases = client_output.failing_cases(self._junit, start_time) if self._junit else {}
             self.lacks_junit |= cases is None
-            tests = [*(cases or client_output.failing_tests(output))]
+            failed_tests = [*(cases or client_output.failing_tests(output))]
             first_error = next(iter((cases or {}).values()), "") or client_output.first_error(output)
         entries = server.running.journal.find()
         return Result(
             failure="" if kind and kind.is_final and not failure.startswith(ENDLESS) else failure,
             seconds=seconds,
             output=output[-MAX_OUTPUT:],
-            tests=tests,
+            tests=failed_tests,
             first_error=first_error,
             count=tap.count,
             requests=tap.requests,
@@ -138,15 +144,16 @@ class Command:
     """A client that a command starts; it passes if it ends with status 0.
 
     Args:
-        words: the command.
+        words: the command; `{tests}` in it becomes a regular expression that the titles of the tests to run match.
         variables: further environment variables: texts with `{url}` and `{key}` in them.
     """
 
     def __init__(self, words: Sequence[str], variables: Mapping[str, str]) -> None:
         self._words, self._variables = list(words), variables
+        self.can_select = any(TESTS in word for word in words)
         self._live: dict[int, subprocess.Popen[bytes]] = {}
 
-    def __call__(self, server: MockServer, _: Variation, limit: float) -> tuple[str, str]:
+    def __call__(self, server: MockServer, _: Variation, limit: float, tests: Sequence[str]) -> tuple[str, str]:
         """Run the command.
 
         Raises:
@@ -154,7 +161,7 @@ class Command:
         """
         try:
             process = subprocess.Popen(  # noqa: S603 - what the user asks for
-                self._words,
+                [word.replace(TESTS, client_output.pattern_of(tests)) for word in self._words],
                 env={name: value for name, value in os.environ.items() if name != "FORCE_COLOR"}
                 | self._environment(server),
                 stdin=subprocess.DEVNULL,
@@ -217,7 +224,9 @@ def _keep(stream: Any, head: bytearray, end: bytearray) -> None:
 class Person:
     """A client that no command can start: a person says whether it passed."""
 
-    def __call__(self, server: MockServer, variation: Variation, _: float) -> tuple[str, str]:
+    can_select = False
+
+    def __call__(self, server: MockServer, variation: Variation, *_: object) -> tuple[str, str]:
         """Ask until the answer is clear.
 
         Raises:

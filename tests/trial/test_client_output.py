@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from mock_server.trial.client_output import failing_cases, failing_tests, first_error, own_limit, without_colours
+from mock_server.trial.client_output import (
+    failing_cases,
+    failing_tests,
+    first_error,
+    own_limit,
+    pattern_of,
+    without_colours,
+)
 
 PYTEST = """
 E   AssertionError: no - way
@@ -136,3 +143,15 @@ def test_a_junit_file_counts_if_it_is_of_this_run(tmp_path: Path) -> None:
     )
     assert failing_cases(path, 0) == {"a > b": "no such record", "d": "Error: a"}
     assert failing_cases(path, path.stat().st_mtime + 1) is None
+
+
+@pytest.mark.parametrize(
+    ("tests", "pattern"),
+    [
+        (["[chromium] \u203a a.spec.ts:2:84 \u203a domains \u203a can't wait (1 of 2)"], "can.+t.+wait.+1.+of.+2.+"),
+        (["src/a.test.ts > lists > the latest", "domains are listed"], "the.+latest|domains.+are.+listed"),
+        ([], "."),
+    ],
+)
+def test_tests_are_selected_by_their_titles(tests: list[str], pattern: str) -> None:
+    assert pattern_of(tests) == pattern

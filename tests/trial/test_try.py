@@ -148,6 +148,31 @@ except OSError:
 """
 
 
+@pytest.mark.parametrize(
+    ("condition", "runs_of_one"),
+    [("is_other", 4), ("is_other and 'all' in titles", 2), ("is_other or 'all' not in titles", 1)],
+    ids=["independent", "passes alone", "fails alone"],
+)
+def test_only_the_tests_that_failed_are_run_to_find_the_choice_unless_they_need_the_others(
+    tmp_path: Path, condition: str, runs_of_one: int
+) -> None:
+    patterns = tmp_path / "patterns"
+    text = f"""
+import json, re
+titles = [title for title in ('all', 'newest, first') if re.search(sys.argv[1], title)]
+pathlib.Path({str(patterns)!r}).open('a').write(sys.argv[1] + chr(10))
+ids = [domain['id'] for domain in json.loads(get('/api/domains/'))['data']]
+is_other = ids != sorted(ids)
+if 'newest, first' in titles and ({condition}):
+    sys.exit(' FAIL  a.test.ts > lists > newest, first')
+"""
+    only = [f"--only={name}" for name in ("order=by-name", "ids", "delete-status", "media-type")]
+    ended = tried(*only, "--open", "order=oldest-first", client=(*script(tmp_path, text), "{tests}"))
+    assert "your client relies on  order = oldest-first  fails with by-name" in ended.stdout
+    first, *others = patterns.read_text().splitlines()
+    assert (first, others.count("newest.+first")) == (".", runs_of_one)
+
+
 def test_a_create_that_is_sent_again_without_a_look_is_harm_though_it_is_refused(tmp_path: Path) -> None:
     ended = tried("--only", "lost-create", client=script(tmp_path, BLIND))
     assert ended.returncode == 1
