@@ -92,7 +92,7 @@ class ClientTest:
         self._max_runs, self._max_seconds = max_runs, max_seconds
         self._repeats, self._is_repeated, self._total_runs = 1, is_repeated, 1
         self._run_seconds: list[float] = []  # how long each run took
-        self._results: dict[Variation, Result] = {}
+        self._results: dict[tuple[Variation, tuple[str, ...]], Result] = {}  # by the tests that ran, too; () for all
         self._started, self._lock = time.monotonic(), threading.Lock()
 
     def carry_out(self, vary: Collection[str], names: Collection[str] = (), *, strength: int = 1) -> None:
@@ -131,13 +131,12 @@ class ClientTest:
             self._total_runs = self.count + len(rows) + len(troubles) + len(defects)
             if self._jobs > 1:
                 list(self._outcomes([_of(*row) for row in rows]))
-            first_troubles = [variation for variation in troubles if KINDS[variation.trouble].is_telling]
+            first_troubles = [variation for variation in troubles if KINDS[variation.trouble].may_show_harm]
             later_rows = [row for first in rows[:1] for row in self._judge(first)]
             self._try_each(first_troubles)
-            self._try_each([variation for variation in troubles if variation not in first_troubles])
             for row in chain(rows[1:], later_rows):
                 later_rows += self._judge(row)
-            self._try_each([*defects])
+            self._try_each([*(variation for variation in troubles if variation not in first_troubles), *defects])
         except FlakyError:
             return False
         return True
@@ -152,7 +151,7 @@ class ClientTest:
             raise OwnFailureError(first.failure, first.output)
         if not first.count:
             raise SettingsError(UNHEARD)
-        self._runs.first = self._results[DEFAULT] = first
+        self._runs.first = self._results[DEFAULT, ()] = first
         say(f"default choices  passed  {first.seconds:.1f} s  {_count(first.count, 'request')}")
 
     def _measure_failure_rate(self, failed: int, run_count: int) -> None:
@@ -166,7 +165,7 @@ class ClientTest:
             raise OwnFailureError(f"failed in {failed} of {run_count} runs", last.output)
         self.flaky = f"A run that failed passed once more; with default choices, {failed} of {run_count} runs fail."
         self._repeats = min(MAX_REPEATS, math.ceil(math.log(BY_CHANCE) / math.log(max(failed, 1) / run_count)))
-        self._results, self.entries = {DEFAULT: self._runs.first}, {}
+        self._results, self.entries = {(DEFAULT, ()): self._runs.first}, {}
 
     def _rows(self, names: Collection[str], strength: int) -> list[list[Choice]]:
         """The choices that the client's requests can reveal, several at a time, those of its first requests first."""
@@ -196,13 +195,14 @@ class ClientTest:
         if choices_left and self._fails(choices_left):
             if len(choices_left) > 1:
                 self._total_runs += math.ceil(math.log2(len(choices_left))) + 1
-                number = self._results[_of(*choices_left)].number
+                number = self._results[_of(*choices_left), ()].number
                 say(f"  run {number} failed: narrowing down from {len(choices_left)} choices ...")
             tests = self._independent_tests(_of(*choices_left)) if len(choices_left) > 1 else ()
-            for smallest in narrowed(choices_left, lambda choices: self._fails(choices, tests)):
-                if not self._failed_alike(smallest):
+            for smallest in narrowed(choices_left, self._fails, lambda choices: self._fails(choices, tests)):
+                result = self._failed_result(_of(*smallest))
+                if not self._failed_alike(smallest, result.tests):
                     self._confirm(_of(*smallest))
-                self._note_failure(smallest, self._results[_of(*smallest)])
+                self._note_failure(smallest, result)
                 failed += [smallest[0][0]] if len(smallest) == 1 else []
         for choice in choices_left:
             if self.entries[_of(choice)]["result"] == NOT_TRIED:
@@ -213,17 +213,19 @@ class ClientTest:
         self._total_runs += len(next_ones)
         return [[(pending["name"], pending["value"])] for pending in next_ones]
 
-    def _independent_tests(self, variation: Variation) -> Sequence[str]:
-        """The tests that fail with a variation and not by default, if so they do without the others; else none."""
-        tests = self._results[variation].tests if self._runs.can_select else ()
-        is_independent = bool(tests) and not self._run(DEFAULT, "only what failed, ", tests).failure
-        return tests if is_independent and self._run(variation, "only what failed, ", tests).failure else ()
+    def _independent_tests(self, variation: Variation) -> tuple[str, ...]:
+        """The tests that fail with a variation, if they pass by default without the others; else none."""
+        tests = self._results[variation, ()].tests if self._runs.can_select else ()
+        return () if self._outcome(DEFAULT, tests).failure else tests
 
-    def _failed_alike(self, choices: Sequence[Choice]) -> bool:
+    def _failed_result(self, variation: Variation) -> Result:
+        """How the client failed, whichever of its tests ran."""
+        return next(result for (tried, _), result in self._results.items() if tried == variation and result.failure)
+
+    def _failed_alike(self, choices: Sequence[Choice], tests: Sequence[str]) -> bool:
         """Whether the tests that fail with some choices also failed with them and others."""
-        tests = set(self._results[_of(*choices)].tests)
-        larger_results = (result for variation, result in self._results.items() if variation.choices > {*choices})
-        return any(tests & set(result.tests) for result in larger_results)
+        larger_results = (result for (variation, _), result in self._results.items() if variation.choices > {*choices})
+        return any({*tests} & {*result.tests} for result in larger_results)
 
     def _note_failure(self, choices: Sequence[Choice], result: Result) -> None:
         """Note that a client fails with some choices, of which the last one counts."""
@@ -235,10 +237,10 @@ class ClientTest:
 
     def _note_unfinished(self) -> None:
         """Note what runs have shown of choices before a trial was stopped."""
-        for variation, result in self._results.items():
+        for (variation, _), result in self._results.items():
             for choice in filter(self._is_untried, () if result.failure else variation.choices):
                 self.entries[_of(choice)]["result"] = SURVIVED
-        failing_results = [(variation, result) for variation, result in self._results.items() if result.failure]
+        failing_results = [(variation, result) for (variation, _), result in self._results.items() if result.failure]
         for variation, result in sorted(failing_results, key=lambda pair: len(pair[0].choices)):
             untried_choices = sorted(filter(self._is_untried, variation.choices))
             if len(untried_choices) == 1:
@@ -274,7 +276,7 @@ class ClientTest:
             findings = [_finding(*finding) for finding in result.findings]
             may_give_up = variation.trouble and KINDS[variation.trouble].may_give_up
             is_careful = may_give_up and not findings and ENDLESS not in result.failure
-            if result.failure and not is_careful:
+            if result.failure and not is_careful and not findings:  # harm needs no second run: the journal shows it
                 self._confirm(variation)
             findings = findings or ([_finding(result.failure, ", ".join(result.hit))] if result.failure else [])
             outcome = (GAVE_UP if is_careful else FAILED) if findings else SURVIVED
@@ -308,7 +310,7 @@ class ClientTest:
     def _operation(self, request: Request) -> Operation | None:
         return self._runs.operations.operation_of(*request.line)
 
-    def _fails(self, choices: Sequence[Choice], tests: Sequence[str] = ()) -> bool:
+    def _fails(self, choices: Sequence[Choice], tests: tuple[str, ...] = ()) -> bool:
         return bool(self._outcome(_of(*choices), tests).failure)
 
     def _outcomes(self, variations: Sequence[Variation]) -> Iterator[Result]:
@@ -322,14 +324,14 @@ class ClientTest:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
 
-    def _outcome(self, variation: Variation, tests: Sequence[str] = ()) -> Result:
+    def _outcome(self, variation: Variation, tests: tuple[str, ...] = ()) -> Result:
         """How the client, or some of its tests, fare: it survives if it passes once, because it may fail by itself."""
-        if variation not in self._results:
+        if (variation, tests) not in self._results:
             result = self._run(variation, "", tests)
             for _ in range(self._repeats - 1):
                 result = self._run(variation, "again: ", tests) if result.failure else result
-            self._results[variation] = result
-        return self._results[variation]
+            self._results[variation, tests] = result
+        return self._results[variation, tests]
 
     def _confirm(self, variation: Variation) -> None:
         """See that a failure that is about to be reported comes again."""

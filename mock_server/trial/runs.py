@@ -55,7 +55,7 @@ class Result:
     failure: str = ""
     seconds: float = 0.0
     output: str = ""
-    tests: Sequence[str] = ()
+    tests: tuple[str, ...] = ()
     first_error: str = ""
     count: int = 0
     requests: Sequence[Request] = ()
@@ -118,11 +118,11 @@ class Runs:
             raise TimeoutError
         if failure and (own_limit := client_output.own_limit(output)):
             failure = f"{failure}, {OWN_LIMIT} {own_limit}"
-        failed_tests, first_error = list[str](), ""
+        failed_tests, first_error = tuple[str, ...](), ""
         if failure:
             cases = client_output.failing_cases(self._junit, start_time) if self._junit else {}
             self.lacks_junit |= cases is None
-            failed_tests = [*(cases or client_output.failing_tests(output))]
+            failed_tests = tuple(cases or client_output.failing_tests(output))
             first_error = next(iter((cases or {}).values()), "") or client_output.first_error(output)
         entries = server.running.journal.find()
         return Result(

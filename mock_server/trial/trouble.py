@@ -171,9 +171,8 @@ class Kind:
         return not self.conditions
 
     @property
-    def is_telling(self) -> bool:
-        """Whether it may show harm, or that a client relies on time."""
-        return bool(self.conditions) or self.judge is not _nothing
+    def may_show_harm(self) -> bool:
+        return self.judge is not _nothing
 
 
 LOST, RETRY_LATER = Effect(prefer="lost=after"), _answering(429, **{"Retry-After": "1"})

@@ -57,15 +57,23 @@ def _gain(row: Mapping[str, str], pair: Choice, uncovered: set[frozenset[Choice]
     return sum(frozenset((pair, *combination)) in uncovered for combination in combinations(row.items(), strength - 1))
 
 
-def narrowed(items: Sequence[Item], fails: Callable[[Sequence[Item]], bool]) -> Iterator[list[Item]]:
+def narrowed(
+    items: Sequence[Item], fails: Callable[[Sequence[Item]], bool], fails_soon: Callable[[Sequence[Item]], bool]
+) -> Iterator[list[Item]]:
     """The smallest sets that fail, mostly of one item each, of items that fail together.
 
     Each is found without those before it, so that one does not hide the next; the rest passes in the end.
+
+    Args:
+        items: what fails together.
+        fails: whether some items fail.
+        fails_soon: the same, found out sooner; it may miss a failure.
     """
     left, passing = list(items), set[Item]()
     while True:
         untried = [item for item in left if item not in passing] or left
-        smallest = _single_failing(untried, fails, passing) or _minimal_with([], left, fails)
+        smallest = _single_failing(untried, fails_soon, passing)
+        smallest = smallest or _minimal_with([], left, fails_soon if fails_soon(left) else fails)
         yield smallest
         left.remove(smallest[-1])
         if not left or not fails(left):

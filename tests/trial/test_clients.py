@@ -117,7 +117,7 @@ def test_a_careful_client_that_was_generated_survives(server: MockServer, tmp_pa
 def test_only_the_beginning_and_the_end_of_what_a_command_prints_are_kept() -> None:
     script = "print('the beginning')\nfor i in range(300_000): print('x' * 99)\nprint('the end')"
     with MockServer() as server:
-        failure, output = Command([sys.executable, "-c", script], {})(server, Variation(), 60)
+        failure, output = Command([sys.executable, "-c", script], {})(server, Variation(), 60, ())
     assert failure == ""
     assert (output[:13], output[-8:]) == ("the beginning", "the end\n")
     assert len(output) == MAX_KEPT

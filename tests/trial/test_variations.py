@@ -23,7 +23,7 @@ def narrowing(count: int, *needed: set[int]) -> tuple[list[list[int]], int]:
     def fails(items: Sequence[int]) -> bool:
         return tried.setdefault(frozenset(items), any(each <= set(items) for each in needed))
 
-    return list(narrowed(range(count), fails)), len(tried)
+    return list(narrowed(range(count), fails, fails)), len(tried)
 
 
 def test_one_choice_among_51_is_found_in_at_most_nine_runs() -> None:
@@ -52,6 +52,18 @@ def test_whatever_fails_is_found_and_the_rest_passes(needed: set[frozenset[int]]
     assert {frozenset(each) for each in found} <= smallest
     left = set(range(21)) - {each[-1] for each in found}
     assert not any(each <= left for each in needed)
+
+
+@given(SETS, st.data())
+def test_what_some_tests_alone_do_not_show_is_found_too(needed: set[frozenset[int]], data: st.DataObject) -> None:
+    shown = data.draw(st.sets(st.sampled_from(sorted(needed, key=sorted))))
+
+    def fails(items: Sequence[int], causes: set[frozenset[int]] = needed) -> bool:
+        return any(cause <= set(items) for cause in causes)
+
+    found = list(narrowed(range(21), fails, lambda items: fails(items, shown)))
+    assert all(map(fails, found))
+    assert not fails([*{*range(21)} - {smallest[-1] for smallest in found}])
 
 
 def test_few_runs_cover_each_value() -> None:
