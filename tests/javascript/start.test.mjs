@@ -48,6 +48,16 @@ it("runs the command line in MOCK_SERVER, whose words may be quoted", async () =
   assert.match(calls()[0], /^mock server --records 0 --port 0 --ready-json$/);
 });
 
+it("keeps no more than the end of a line that does not end", async () => {
+  put("mock-server", "exec /usr/bin/yes '' | /usr/bin/tr '\\n' x");
+  process.env.NODE_OPTIONS = "--max-old-space-size=40"; // megabytes, for the process that watches the command
+  try {
+    await assert.rejects(startMock({ timeoutSeconds: 3 }), /: was not ready after 3 seconds\n {4}x*\n/);
+  } finally {
+    delete process.env.NODE_OPTIONS;
+  }
+});
+
 it("takes a line for a line that only looks like the mock's", async () => {
   put("mock-server", `echo '{"base_url": nope'; exec ${HERE} "$@"`);
   await tried({ from: "nowhere" });

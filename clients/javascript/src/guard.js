@@ -1,21 +1,22 @@
 // Runs one command for start.js, and ends it, with all that it started, once the process that wanted it is gone.
 // Only a process of its own sees every way in which another can end, SIGKILL included.
 import { spawn } from "node:child_process";
-import { createInterface } from "node:readline";
 
 const SECONDS_TO_FINISH = 5;
 const SECONDS_FOR_LAST_WORDS = 1;
 const LONGEST = 2000; // characters of what the command said
+const LONGEST_LINE = 100_000; // characters of a line that has not ended
 
 const [seconds, command, ...args] = process.argv.slice(2);
 const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"], windowsHide: true });
 let said = "";
+let unfinished = "";
 let hasEnded = false;
 
 /** @param {object} message */
 const tell = (message) => process.connected && process.send?.(message, undefined, undefined, () => {});
 /** @param {string} why */
-const fail = (why) => tell({ why, said: said.trim() });
+const fail = (why) => tell({ why, said: `${said}${unfinished}`.slice(-LONGEST).trim() });
 /** @param {string} text */
 const note = (text) => { said = `${said}${text}`.slice(-LONGEST); };
 /** @param {NodeJS.Signals} signal */
@@ -39,10 +40,14 @@ function leave() {
 
 setTimeout(fail, Number(seconds) * 1000, `was not ready after ${seconds} seconds`).unref();
 child.stderr.on("data", note);
-createInterface({ input: child.stdout }).on("line", (line) => {
-  const ready = parsed(line);
-  if (ready?.base_url) tell({ ready });
-  else note(`${line}\n`);
+child.stdout.setEncoding("utf8").on("data", (text) => {
+  const lines = `${unfinished}${text}`.split("\n");
+  unfinished = String(lines.pop()).slice(-LONGEST_LINE);
+  for (const line of lines) {
+    const ready = parsed(line);
+    if (ready?.base_url) tell({ ready });
+    else note(`${line}\n`);
+  }
 });
 child.on("error", (error) => {
   hasEnded = true;
