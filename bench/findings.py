@@ -34,7 +34,7 @@ from contract_tests.repro.steps import steps_to
 from contract_tests.repro.trial import BROKEN, FIXED
 from contract_tests.run import Options, Progress, run
 from contract_tests.target.target import Limits
-from contract_tests.verdicts import Outcome, Result
+from contract_tests.verdicts.verdicts import Outcome, Result
 from link_management_contract import shipped_contract
 
 CHOICES = {"default choices": 0, "random choices": 7}  # with the seed of each

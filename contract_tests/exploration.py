@@ -17,9 +17,9 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, rule, run_state_machine_as_test
 from schemathesis.core.result import Ok
 
-from contract_tests.evidence import Listing, Record
-from contract_tests.exchange import Expect, FormValue
-from contract_tests.observation import TOGGLED
+from contract_tests.evidence.evidence import Listing, Record
+from contract_tests.evidence.exchange import Expect, FormValue
+from contract_tests.evidence.observation import TOGGLED
 from contract_tests.survey.creating import Create, create
 from contract_tests.survey.form_values import harmless, type_form, value
 from contract_tests.survey.lifecycle import Update, change, delete, remove, see_late

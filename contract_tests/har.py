@@ -22,11 +22,11 @@ from zipfile import BadZipFile, ZipFile
 import harfile
 
 from contract_tests.errors import UsageError
-from contract_tests.exchange import OWN_KEY, REJECTED, Exchange, Expect, Request, id_of, integer
-from contract_tests.masking import HIDDEN_NAMES
-from contract_tests.multipart import file_as_sent, media_type_of
+from contract_tests.evidence.exchange import OWN_KEY, REJECTED, Exchange, Expect, Request, id_of, integer
+from contract_tests.evidence.masking import HIDDEN_NAMES
+from contract_tests.evidence.multipart import file_as_sent, media_type_of
 from contract_tests.target.connection import MAX_BODY_BYTES
-from contract_tests.verdicts import Outcome
+from contract_tests.verdicts.verdicts import Outcome
 from link_management_contract import Contract, Resource
 
 UNREADABLE = (ValueError, RuntimeError, KeyError, BadZipFile, zlib.error, EOFError)  # what damaged files lead to

@@ -7,12 +7,12 @@ from typing import Any
 import schemathesis
 from schemathesis.core.failures import CustomFailure, FailureGroup
 
-from contract_tests.evidence import Evidence
-from contract_tests.exchange import OWN_KEY, Exchange, Expect
+from contract_tests.evidence.evidence import Evidence
+from contract_tests.evidence.exchange import OWN_KEY, Exchange, Expect
+from contract_tests.evidence.observation import Violation
 from contract_tests.har import judged_as_documented, request_at
-from contract_tests.observation import Violation
 from contract_tests.target.identities import NOBODY
-from contract_tests.verdicts import observe
+from contract_tests.verdicts.verdicts import observe
 from link_management_contract import shipped_contract
 
 CONTRACT = shipped_contract()

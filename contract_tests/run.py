@@ -19,11 +19,10 @@ from threading import Event, Lock, Thread
 from urllib.parse import quote_plus, urlsplit
 
 from contract_tests.errors import NothingSelectedError, UnusableTargetError, UsageError
-from contract_tests.evidence import Evidence
-from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Expect, counts_text, request_counts
-from contract_tests.masking import Masking
-from contract_tests.observation import DECISIONS, NEEDS_ALL, NEEDS_CONTROL, Chapters, Violation
-from contract_tests.open_points import remarks
+from contract_tests.evidence.evidence import Evidence
+from contract_tests.evidence.exchange import OTHER, OWN_KEY, Exchange, Expect, counts_text, request_counts
+from contract_tests.evidence.masking import Masking
+from contract_tests.evidence.observation import DECISIONS, NEEDS_ALL, NEEDS_CONTROL, Chapters, Violation
 from contract_tests.options import RunOptions, TargetOptions
 from contract_tests.overlap.survey import overlap
 from contract_tests.repro.replayed import marks_of
@@ -40,7 +39,8 @@ from contract_tests.target.identities import WRONG_KEY, identities
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.preflight import preflight
 from contract_tests.target.target import BUDGET_SPENT, JOBS, BudgetSpentError, Limits, Target
-from contract_tests.verdicts import (
+from contract_tests.verdicts.open_points import remarks
+from contract_tests.verdicts.verdicts import (
     Outcome,
     Result,
     ShortestSteps,
@@ -54,7 +54,7 @@ from contract_tests.verdicts import (
     unjudged,
     unsettled,
 )
-from contract_tests.waivers import Waiver, apply_waivers, read_waivers
+from contract_tests.verdicts.waivers import Waiver, apply_waivers, read_waivers
 from link_management_contract import Contract, Resource, Rule
 from link_management_contract.texts import printable
 

@@ -7,7 +7,7 @@ import pytest
 from contract_tests.plugin import option_value, results_of
 from contract_tests.reports.causes import Result
 from contract_tests.reports.ci import explain
-from contract_tests.verdicts import Verdict
+from contract_tests.verdicts.verdicts import Verdict
 from link_management_contract import shipped_contract
 
 

@@ -23,12 +23,13 @@ from urllib.parse import quote, urlencode
 import yaml
 from flask import Request
 
-from contract_tests import har, waivers
+from contract_tests import har
 from contract_tests.commands.judge import outcome_of
 from contract_tests.errors import UsageError
-from contract_tests.exchange import Exchange
+from contract_tests.evidence.exchange import Exchange
 from contract_tests.reports import results
 from contract_tests.target.ledger import Ledger, is_finished
+from contract_tests.verdicts import waivers
 from link_management_contract import shipped_contract
 from mock_server.api.forms import Forms
 from mock_server.choices import Choices

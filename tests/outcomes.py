@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from contract_tests.exchange import OWN_KEY, Exchange, FormValue, Request
-from contract_tests.masking import Masking
-from contract_tests.observation import Violation
+from contract_tests.evidence.exchange import OWN_KEY, Exchange, FormValue, Request
+from contract_tests.evidence.masking import Masking
+from contract_tests.evidence.observation import Violation
 from contract_tests.reports import html, results
 from contract_tests.target.ledger import Entry
-from contract_tests.verdicts import Outcome, Result, Verdict
+from contract_tests.verdicts.verdicts import Outcome, Result, Verdict
 from link_management_contract import shipped_contract
 
 CONTRACT = shipped_contract()

@@ -8,7 +8,7 @@ from contract_tests.repro.script import script_of
 from contract_tests.run import Options, run
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.target import Limits
-from contract_tests.verdicts import Outcome
+from contract_tests.verdicts.verdicts import Outcome
 from link_management_contract import shipped_contract
 from mock_server import MockServer
 

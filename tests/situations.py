@@ -36,11 +36,11 @@ from werkzeug.test import Client as WsgiClient
 
 from contract_tests import run as running
 from contract_tests.errors import UnusableTargetError
-from contract_tests.exchange import Request
+from contract_tests.evidence.exchange import Request
 from contract_tests.run import Options
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.target import Limits, Target
-from contract_tests.verdicts import Outcome, Verdict
+from contract_tests.verdicts.verdicts import Outcome, Verdict
 from link_management_contract import shipped_contract
 from mock_server import Settings, create_app
 

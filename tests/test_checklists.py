@@ -10,9 +10,9 @@ from pathlib import Path
 import walk
 import yaml
 
-import contract_tests.verdicts  # noqa: F401 - which registers the rules
-from contract_tests.observation import DECISIONS
-from contract_tests.open_points import DETECTORS
+import contract_tests.verdicts.verdicts  # noqa: F401 - which registers the rules
+from contract_tests.evidence.observation import DECISIONS
+from contract_tests.verdicts.open_points import DETECTORS
 from link_management_contract import OpenPoint, Rule, shipped_contract
 from mock_server.defects import DEFECTS
 
@@ -171,7 +171,7 @@ def test_the_id_of_each_rule_stands_in_one_module_of_its_area() -> None:
 def test_each_open_point_has_a_detector_or_a_reason_why_it_is_not_seen() -> None:
     for name, point in CONTRACT.open_points.items():
         assert (name in DETECTORS) != bool(point.unseen), (
-            f"contract_tests/open_points.py: add a detector of {name}, or say in openapi.yaml why it is unseen"
+            f"contract_tests/verdicts/open_points.py: add a detector of {name}, or say in openapi.yaml why it is unseen"
         )
         assert (point.unseen or "A reason.").endswith("."), f"openapi.yaml: say in a sentence why {name} is unseen"
 

@@ -14,7 +14,7 @@ from contract_tests.options import CompareOptions
 from contract_tests.output import complain, say
 from contract_tests.reports import results
 from contract_tests.reports.terminal import TerminalConsole
-from contract_tests.verdicts import Verdict
+from contract_tests.verdicts.verdicts import Verdict
 from link_management_contract import Contract
 from link_management_contract.texts import printable_values, write_whole
 

@@ -3,12 +3,12 @@
 from time import time
 
 from contract_tests.errors import NothingSelectedError
-from contract_tests.evidence import Evidence
+from contract_tests.evidence.evidence import Evidence
 from contract_tests.har import Recording, read
 from contract_tests.options import JudgeOptions
 from contract_tests.output import complain, say
 from contract_tests.reports import results, terminal
-from contract_tests.verdicts import VIOLATED, Outcome, Verdict, judge, overall, possible
+from contract_tests.verdicts.verdicts import VIOLATED, Outcome, Verdict, judge, overall, possible
 from link_management_contract import Contract
 
 

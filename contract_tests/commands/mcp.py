@@ -20,7 +20,7 @@ from contract_tests.reports import results
 from contract_tests.reports.causes import CauseGroup, groups, undecided
 from contract_tests.repro.script import file_of
 from contract_tests.target.connection import is_loopback
-from contract_tests.verdicts import VIOLATED, Verdict
+from contract_tests.verdicts.verdicts import VIOLATED, Verdict
 from link_management_contract import Contract
 from link_management_contract.agents import QUOTED, Tools, answer, carried_out, cut
 from link_management_contract.texts import printable

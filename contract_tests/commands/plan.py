@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from contract_tests.exchange import Exchange
+from contract_tests.evidence.exchange import Exchange
 from contract_tests.proof import KEY, SECOND_KEY, reset, serving
 from contract_tests.run import Options, run
 from contract_tests.target.connection import Connection

@@ -37,8 +37,8 @@ from contract_tests.reports import ci, results, terminal
 from contract_tests.run import WAITING, Options, Progress, options_of, run
 from contract_tests.survey.visit import CLEANING_UP
 from contract_tests.target.ledger import Ledger, digest_of
-from contract_tests.verdicts import Outcome
-from contract_tests.waivers import write_waivers
+from contract_tests.verdicts.verdicts import Outcome
+from contract_tests.verdicts.waivers import write_waivers
 from link_management_contract import Contract
 
 PROGRAM = "link-management-contract"

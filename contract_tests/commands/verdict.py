@@ -3,7 +3,7 @@
 import json
 import sys
 
-from contract_tests.observation import Violation
+from contract_tests.evidence.observation import Violation
 from contract_tests.options import VerdictOptions
 from contract_tests.output import complain, say
 from contract_tests.repro.transcript import judge_answers

@@ -7,11 +7,10 @@ from enum import Enum, auto
 from itertools import permutations, product
 from typing import Any
 
-from contract_tests.comparing import holds_text
-from contract_tests.evidence import Evidence, Round
-from contract_tests.exchange import Exchange, FormValue, id_of, is_server_failure
-from contract_tests.masking import mark_of, shows
-from contract_tests.observation import (
+from contract_tests.evidence.evidence import Evidence, Round
+from contract_tests.evidence.exchange import Exchange, FormValue, id_of, is_server_failure
+from contract_tests.evidence.marks import mark_of, shows
+from contract_tests.evidence.observation import (
     NEEDS_CREATES,
     NotApplicable,
     Observation,
@@ -20,6 +19,7 @@ from contract_tests.observation import (
     Violation,
     rule,
 )
+from contract_tests.evidence.urls import holds_text
 
 RATE_LIMIT_STATUSES = (429, 503)  # how a server may refuse a burst
 SHARE_THAT_FAILS = 5  # a burst fails if more than one answer in so many does

@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import partial
 from zlib import crc32
 
-from contract_tests.evidence import Listing, Record, Round
-from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Expect, FormValue, Request, request_of, whole_id
-from contract_tests.masking import mark_of, shows
+from contract_tests.evidence.evidence import Listing, Record, Round
+from contract_tests.evidence.exchange import OTHER, OWN_KEY, Exchange, Expect, FormValue, Request, request_of, whole_id
+from contract_tests.evidence.marks import mark_of, shows
 from contract_tests.overlap.rules import changed_in, has_changed, orders, steps_of
 from contract_tests.survey.form_values import type_form
 from contract_tests.survey.visitor import Visitor

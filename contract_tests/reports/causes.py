@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from contract_tests.verdicts import VIOLATED, Verdict
+from contract_tests.verdicts.verdicts import VIOLATED, Verdict
 from link_management_contract import shipped_contract
 
 Result = Mapping[str, Any]  # as results.json holds it

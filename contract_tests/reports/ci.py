@@ -17,7 +17,7 @@ from contract_tests.output import runs_in_github
 from contract_tests.reports.causes import CauseGroup, Result, groups, undecided
 from contract_tests.reports.results import answers_of, name_of, rows_of, source_of
 from contract_tests.repro.script import file_of
-from contract_tests.verdicts import VIOLATED, Verdict
+from contract_tests.verdicts.verdicts import VIOLATED, Verdict
 from link_management_contract import Contract
 from link_management_contract.texts import write_whole
 

@@ -13,13 +13,13 @@ from jinja2 import Environment, PackageLoader
 from markupsafe import Markup, escape
 
 from contract_tests import har
-from contract_tests.exchange import Exchange, FormValue
-from contract_tests.observation import Violation
-from contract_tests.open_points import profile
+from contract_tests.evidence.exchange import Exchange, FormValue
+from contract_tests.evidence.observation import Violation
 from contract_tests.reports import ci, results
 from contract_tests.reports.causes import groups, undecided
 from contract_tests.repro import script as repro
-from contract_tests.verdicts import VIOLATED, Outcome
+from contract_tests.verdicts.open_points import profile
+from contract_tests.verdicts.verdicts import VIOLATED, Outcome
 from link_management_contract import Contract
 from link_management_contract.texts import printable_values, statements, write_whole
 

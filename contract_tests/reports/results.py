@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from contract_tests.errors import UsageError
-from contract_tests.exchange import (
+from contract_tests.evidence.exchange import (
     MAX_PARTS,
     OWN_KEY,
     WRITES,
@@ -27,12 +27,12 @@ from contract_tests.exchange import (
     request_counts,
     without_id,
 )
-from contract_tests.masking import Masking, text_shape
-from contract_tests.multipart import USUAL, FormStyle, file_as_sent, media_type_of
-from contract_tests.observation import MISSING, Violation
+from contract_tests.evidence.masking import Masking, text_shape
+from contract_tests.evidence.multipart import USUAL, FormStyle, file_as_sent, media_type_of
+from contract_tests.evidence.observation import MISSING, Violation
 from contract_tests.repro.script import curl
 from contract_tests.run import MAX_FINDINGS
-from contract_tests.verdicts import Outcome, Result, Verdict
+from contract_tests.verdicts.verdicts import Outcome, Result, Verdict
 from link_management_contract.texts import printable, write_whole
 
 SCHEMA_VERSION = 1

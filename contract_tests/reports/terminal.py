@@ -16,7 +16,7 @@ from contract_tests.reports.causes import CauseGroup, groups, undecided
 from contract_tests.reports.ci import COLUMNS, by_area
 from contract_tests.reports.results import answers_of, name_of, rows_of, source_of
 from contract_tests.repro.script import file_of
-from contract_tests.verdicts import Verdict
+from contract_tests.verdicts.verdicts import Verdict
 from link_management_contract.texts import printable_values
 
 STYLES = {Verdict.FAIL: "bold red", Verdict.WARN: "yellow", Verdict.INCONCLUSIVE: "yellow", Verdict.PASS: "green"}

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import contract_tests.overlap.rules
 import contract_tests.rules  # noqa: F401 - both register their rules
-from contract_tests.evidence import (
+from contract_tests.evidence.evidence import (
     AccessAttempt,
     Change,
     ChangePeriod,
@@ -19,10 +19,10 @@ from contract_tests.evidence import (
     Record,
     Removal,
 )
-from contract_tests.exchange import OTHER, OWN_KEY, WRITES, Exchange, Expect, Page, id_of
-from contract_tests.masking import shows
-from contract_tests.multipart import USUAL
-from contract_tests.observation import DECISIONS, Observation
+from contract_tests.evidence.exchange import OTHER, OWN_KEY, WRITES, Exchange, Expect, Page, id_of
+from contract_tests.evidence.marks import shows
+from contract_tests.evidence.multipart import USUAL
+from contract_tests.evidence.observation import DECISIONS, Observation
 from contract_tests.repro.steps import knows_page
 from contract_tests.target.identities import OTHER_CASES
 from link_management_contract import Resource, Rule

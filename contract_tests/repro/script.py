@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
-from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Request
-from contract_tests.multipart import USUAL, encode
-from contract_tests.observation import Violation
+from contract_tests.evidence.exchange import OTHER, OWN_KEY, Exchange, Request
+from contract_tests.evidence.multipart import USUAL, encode
+from contract_tests.evidence.observation import Violation
 from contract_tests.repro.replayed import RUN_MARKER
 from contract_tests.repro.steps import steps_to
 from contract_tests.repro.transcript import plan_of
 from contract_tests.repro.trial import BROKEN
 from contract_tests.target.identities import IDENTITIES
-from contract_tests.verdicts import Outcome, Result, ShortestSteps
+from contract_tests.verdicts.verdicts import Outcome, Result, ShortestSteps
 from link_management_contract import Contract, Resource, Rule
 from link_management_contract.texts import printable
 

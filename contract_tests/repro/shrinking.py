@@ -6,15 +6,15 @@ from dataclasses import replace
 from threading import Event
 from typing import Any
 
-from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Expect, FormValue, Request
-from contract_tests.observation import Violation
+from contract_tests.evidence.exchange import OTHER, OWN_KEY, Exchange, Expect, FormValue, Request
+from contract_tests.evidence.observation import Violation
 from contract_tests.repro.replayed import marks_of, rejudge, with_markers
 from contract_tests.repro.steps import selections, steps_to
 from contract_tests.survey.cleanup import remove_all
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.ledger import Entry
 from contract_tests.target.target import BudgetSpentError, WriteRefusedError
-from contract_tests.verdicts import ShortestSteps
+from contract_tests.verdicts.verdicts import ShortestSteps
 from link_management_contract import Resource, Rule
 
 FIRST = 1000  # number of the first mark; those of the survey are smaller

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from contract_tests.exchange import OWN_KEY, Exchange, Expect, Request, id_of
-from contract_tests.observation import Violation
+from contract_tests.evidence.exchange import OWN_KEY, Exchange, Expect, Request, id_of
+from contract_tests.evidence.observation import Violation
 from link_management_contract import Resource, Rule
 
 MAX_UPDATES, MAX_RECORDS, MAX_LISTS = 6, 30, 30

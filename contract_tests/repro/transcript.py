@@ -10,9 +10,9 @@ from typing import Any
 
 from urllib3 import HTTPHeaderDict
 
-from contract_tests.exchange import METHODS, Exchange, Expect, FormValue, Request
-from contract_tests.multipart import USUAL, FormStyle
-from contract_tests.observation import NotApplicable, Satisfied, Undecided, Violation
+from contract_tests.evidence.exchange import METHODS, Exchange, Expect, FormValue, Request
+from contract_tests.evidence.multipart import USUAL, FormStyle
+from contract_tests.evidence.observation import NotApplicable, Satisfied, Undecided, Violation
 from contract_tests.repro.replayed import rejudge, with_markers
 from contract_tests.target.target import REDIRECTS
 from link_management_contract import Contract, Resource, Rule

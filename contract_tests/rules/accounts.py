@@ -3,10 +3,10 @@
 import re
 from collections.abc import Callable, Iterator
 
-from contract_tests.evidence import AccessAttempt, Evidence, Record
-from contract_tests.exchange import OTHER, OWN_KEY, id_of
-from contract_tests.masking import begins
-from contract_tests.observation import (
+from contract_tests.evidence.evidence import AccessAttempt, Evidence, Record
+from contract_tests.evidence.exchange import OTHER, OWN_KEY, id_of
+from contract_tests.evidence.marks import begins
+from contract_tests.evidence.observation import (
     NEEDS_DELETES,
     NEEDS_PAGES,
     NEEDS_UPDATES,

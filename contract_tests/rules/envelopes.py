@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from contract_tests.evidence import Evidence
-from contract_tests.exchange import Exchange, is_integer
-from contract_tests.observation import (
+from contract_tests.evidence.evidence import Evidence
+from contract_tests.evidence.exchange import Exchange, is_integer
+from contract_tests.evidence.observation import (
     NEEDS_CREATES,
     NEEDS_PAGES,
     NEEDS_UPDATES,

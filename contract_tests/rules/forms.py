@@ -4,12 +4,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
-from contract_tests.comparing import holds_text, is_same_value, same_url
-from contract_tests.evidence import Change, Evidence, Omission, Record, first_sight_of
-from contract_tests.exchange import FORM_REJECTED, Exchange, Expect
-from contract_tests.masking import begins, shows
-from contract_tests.multipart import FORM_STYLES, NOTHING_CHOSEN, STREAMED, UNUSUAL, USUAL, FormStyle, media_type_of
-from contract_tests.observation import (
+from contract_tests.evidence.evidence import Change, Evidence, Omission, Record, first_sight_of
+from contract_tests.evidence.exchange import FORM_REJECTED, Exchange, Expect
+from contract_tests.evidence.marks import begins, shows
+from contract_tests.evidence.multipart import (
+    FORM_STYLES,
+    NOTHING_CHOSEN,
+    STREAMED,
+    UNUSUAL,
+    USUAL,
+    FormStyle,
+    media_type_of,
+)
+from contract_tests.evidence.observation import (
     NEEDS_CREATES,
     NEEDS_UPDATES,
     OTHERS_WROTE,
@@ -31,6 +38,7 @@ from contract_tests.observation import (
     same_beginning,
     title_of,
 )
+from contract_tests.evidence.urls import holds_text, is_same_value, same_url
 from contract_tests.rules.operations import accepted, fails_each_time, judge_failure
 from link_management_contract import Resource
 

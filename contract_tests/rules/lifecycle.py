@@ -4,11 +4,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 
-from contract_tests.comparing import holds_text, is_same_value
-from contract_tests.evidence import BystanderCheck, Change, ChangePeriod, Creation, Evidence, Record, first_sight_of
-from contract_tests.exchange import FORM_REJECTED, OWN_KEY, REJECTED, Exchange, Expect
-from contract_tests.masking import begins, mark_of, normalize
-from contract_tests.observation import (
+from contract_tests.evidence.evidence import (
+    BystanderCheck,
+    Change,
+    ChangePeriod,
+    Creation,
+    Evidence,
+    Record,
+    first_sight_of,
+)
+from contract_tests.evidence.exchange import FORM_REJECTED, OWN_KEY, REJECTED, Exchange, Expect
+from contract_tests.evidence.marks import begins, mark_of, normalize
+from contract_tests.evidence.observation import (
     NEEDS_CREATES,
     NEEDS_DELETES,
     NEEDS_PAGES,
@@ -30,6 +37,7 @@ from contract_tests.observation import (
     rule,
     steady,
 )
+from contract_tests.evidence.urls import holds_text, is_same_value
 from link_management_contract import Resource
 
 MIN_OWN_TEXT = 10  # characters of an address that no server has of its own

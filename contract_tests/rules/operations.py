@@ -3,9 +3,9 @@
 from http import HTTPStatus
 from urllib.parse import SplitResult, urlsplit
 
-from contract_tests.evidence import Creation, Evidence
-from contract_tests.exchange import OPERATIONS, REJECTED, TRIES, WRITES, Exchange, id_of
-from contract_tests.observation import (
+from contract_tests.evidence.evidence import Creation, Evidence
+from contract_tests.evidence.exchange import OPERATIONS, REJECTED, TRIES, WRITES, Exchange, id_of
+from contract_tests.evidence.observation import (
     NEEDS_CREATES,
     NEEDS_DELETES,
     NEEDS_PAGES,

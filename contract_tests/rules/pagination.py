@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from urllib.parse import urlsplit
 
-from contract_tests.evidence import ChangePeriod, Evidence, Listing, PagingScan, Record
-from contract_tests.exchange import OTHER, Exchange, Expect, Page, integer
-from contract_tests.observation import (
+from contract_tests.evidence.evidence import ChangePeriod, Evidence, Listing, PagingScan, Record
+from contract_tests.evidence.exchange import OTHER, Exchange, Expect, Page, integer
+from contract_tests.evidence.observation import (
     NEEDS_CONTROL,
     NEEDS_CREATES,
     NEEDS_DELETES,

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from itertools import chain
 from typing import Any
 
-from contract_tests.evidence import Evidence, Record
-from contract_tests.exchange import Exchange, Expect, id_of, is_integer
-from contract_tests.observation import (
+from contract_tests.evidence.evidence import Evidence, Record
+from contract_tests.evidence.exchange import Exchange, Expect, id_of, is_integer
+from contract_tests.evidence.observation import (
     NEEDS_CREATES,
     NEEDS_PAGES,
     NEEDS_UPDATES,

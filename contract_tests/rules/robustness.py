@@ -1,9 +1,9 @@
 """Advisory rules: the server fails neither on odd input, nor without a key, nor because of other requests."""
 
-from contract_tests.evidence import Evidence
-from contract_tests.exchange import GATEWAYS, OPERATIONS, OTHER, OWN_KEY, Exchange, Expect, id_of
-from contract_tests.multipart import USUAL
-from contract_tests.observation import (
+from contract_tests.evidence.evidence import Evidence
+from contract_tests.evidence.exchange import GATEWAYS, OPERATIONS, OTHER, OWN_KEY, Exchange, Expect, id_of
+from contract_tests.evidence.multipart import USUAL
+from contract_tests.evidence.observation import (
     NEEDS_DELETES,
     NEEDS_PAGES,
     NEEDS_UPDATES,

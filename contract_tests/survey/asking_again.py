@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from contract_tests.exchange import OWN_KEY, Exchange, Expect, FormValue, Request
-from contract_tests.masking import mark_of
+from contract_tests.evidence.exchange import OWN_KEY, Exchange, Expect, FormValue, Request
+from contract_tests.evidence.marks import mark_of
 from contract_tests.survey.form_values import type_form
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.availability import is_page

@@ -6,10 +6,10 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 
-from contract_tests.evidence import AccessAttempt, KeyReads, Listing, Omission, Record
-from contract_tests.exchange import OTHER, OWN_KEY, TRIES, Exchange, Expect, FormValue, is_integer, whole_id
-from contract_tests.masking import begins, shows
-from contract_tests.multipart import BOUNDARY
+from contract_tests.evidence.evidence import AccessAttempt, KeyReads, Listing, Omission, Record
+from contract_tests.evidence.exchange import OTHER, OWN_KEY, TRIES, Exchange, Expect, FormValue, is_integer, whole_id
+from contract_tests.evidence.marks import begins, shows
+from contract_tests.evidence.multipart import BOUNDARY
 from contract_tests.survey.creating import Create, create
 from contract_tests.survey.form_values import OVERLONG_NAME, signed
 from contract_tests.survey.pages import page

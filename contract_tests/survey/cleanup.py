@@ -5,9 +5,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
-from contract_tests.evidence import Listing, Record, Removal
-from contract_tests.exchange import OTHER, OWN_KEY, TRIES, Exchange, Expect, id_of, whole_id
-from contract_tests.masking import begins, shows
+from contract_tests.evidence.evidence import Listing, Record, Removal
+from contract_tests.evidence.exchange import OTHER, OWN_KEY, TRIES, Exchange, Expect, id_of, whole_id
+from contract_tests.evidence.marks import begins, shows
 from contract_tests.survey.lifecycle import see_late
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.ledger import Entry

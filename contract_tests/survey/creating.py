@@ -6,10 +6,10 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any
 
-from contract_tests.evidence import Creation, FieldIsolation
-from contract_tests.exchange import REJECTED, TRIES, Exchange, Expect, FormValue, whole_id
-from contract_tests.masking import mark_of, shows
-from contract_tests.multipart import USUAL, FormStyle
+from contract_tests.evidence.evidence import Creation, FieldIsolation
+from contract_tests.evidence.exchange import REJECTED, TRIES, Exchange, Expect, FormValue, whole_id
+from contract_tests.evidence.marks import mark_of, shows
+from contract_tests.evidence.multipart import USUAL, FormStyle
 from contract_tests.survey.visitor import MAX_RETRIES, AwaitedRead, Visitor
 
 ABOUT_THE_KEY_OR_PACE = {HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS}  # a refusal, not of the form

@@ -3,7 +3,7 @@
 from urllib.parse import quote
 from zlib import crc32
 
-from contract_tests.exchange import FileContent, FormValue
+from contract_tests.evidence.exchange import FileContent, FormValue
 from link_management_contract import Resource
 
 PNG = bytes.fromhex(

@@ -5,9 +5,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
-from contract_tests.evidence import Change, Listing, Record, Removal, has_arrived
-from contract_tests.exchange import Exchange, Expect, FormValue
-from contract_tests.multipart import FORM_STYLES, NOTHING_CHOSEN, STREAMED, UNUSUAL, USUAL, FormStyle
+from contract_tests.evidence.evidence import Change, Listing, Record, Removal, has_arrived
+from contract_tests.evidence.exchange import Exchange, Expect, FormValue
+from contract_tests.evidence.multipart import FORM_STYLES, NOTHING_CHOSEN, STREAMED, UNUSUAL, USUAL, FormStyle
 from contract_tests.survey.form_values import SCRIPTS, image, long_form, optional, type_form, value
 from contract_tests.survey.visitor import AwaitedRead, Visitor
 from contract_tests.target.identities import ALL_RESOURCES

@@ -2,9 +2,9 @@
 
 from functools import partial
 
-from contract_tests.evidence import UnreadableText
-from contract_tests.exchange import Expect, request_of
-from contract_tests.multipart import encode
+from contract_tests.evidence.evidence import UnreadableText
+from contract_tests.evidence.exchange import Expect, request_of
+from contract_tests.evidence.multipart import encode
 from contract_tests.survey.form_values import image
 from contract_tests.survey.visitor import Visitor
 

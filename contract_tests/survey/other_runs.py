@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from contract_tests.evidence import Listing, Record
+from contract_tests.evidence.evidence import Listing, Record
 from contract_tests.survey.visitor import Visitor
 
 MARK_OF_A_RUN = re.compile(r"ct[0-9a-f]+(x[0-9a-f]{4})-\d+z")

@@ -2,9 +2,9 @@
 
 import re
 
-from contract_tests.evidence import Listing, PagingScan, RepeatedListing
-from contract_tests.exchange import Expect, Page, Request, is_integer
-from contract_tests.observation import steady_records
+from contract_tests.evidence.evidence import Listing, PagingScan, RepeatedListing
+from contract_tests.evidence.exchange import Expect, Page, Request, is_integer
+from contract_tests.evidence.observation import steady_records
 from contract_tests.survey.visitor import Visitor
 
 ODD_SIZES = ("7", "5000")

@@ -10,10 +10,10 @@ from typing import TypeVar
 from urllib.parse import urlencode
 from zlib import crc32
 
-from contract_tests.evidence import AccessAttempt, Change, Creation, Listing, Record
-from contract_tests.exchange import OTHER, OWN_KEY, WRITES, Exchange, Expect, FormValue, request_of
-from contract_tests.masking import mark_of
-from contract_tests.multipart import BOUNDARY, FORM_STYLES, NOTHING_CHOSEN, UNUSUAL, FormStyle
+from contract_tests.evidence.evidence import AccessAttempt, Change, Creation, Listing, Record
+from contract_tests.evidence.exchange import OTHER, OWN_KEY, WRITES, Exchange, Expect, FormValue, request_of
+from contract_tests.evidence.marks import mark_of
+from contract_tests.evidence.multipart import BOUNDARY, FORM_STYLES, NOTHING_CHOSEN, UNUSUAL, FormStyle
 from contract_tests.survey.attempts import try_each
 from contract_tests.survey.creating import Create, create
 from contract_tests.survey.form_values import (

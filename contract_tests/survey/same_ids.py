@@ -6,8 +6,8 @@ A server that writes by the id alone shows that here, and hits nothing of others
 from contextlib import suppress
 from functools import partial
 
-from contract_tests.evidence import Listing
-from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Expect
+from contract_tests.evidence.evidence import Listing
+from contract_tests.evidence.exchange import OTHER, OWN_KEY, Exchange, Expect
 from contract_tests.survey.creating import Create, InvisibleError, create
 from contract_tests.survey.visit import free_marker
 from contract_tests.survey.visitor import Visitor

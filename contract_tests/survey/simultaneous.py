@@ -1,7 +1,7 @@
 """Lists and reads at one moment, with both keys if there are two: none shows what belongs to another."""
 
-from contract_tests.evidence import Simultaneous
-from contract_tests.exchange import OTHER, Expect, request_of
+from contract_tests.evidence.evidence import Simultaneous
+from contract_tests.evidence.exchange import OTHER, Expect, request_of
 from contract_tests.survey.visitor import Visitor
 
 QUERY = {"results_per_page": "10", "page": "1"}

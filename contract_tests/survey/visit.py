@@ -7,11 +7,11 @@ from dataclasses import replace
 from functools import partial
 from itertools import count, cycle
 
-from contract_tests.evidence import AccessAttempt, Creation, Evidence, Listing
-from contract_tests.exchange import OTHER, Exchange, Expect, FormValue
-from contract_tests.masking import holds, mark_of, normalize
-from contract_tests.multipart import USUAL
-from contract_tests.observation import NEEDS_ALL, NEEDS_CONTROL, Chapter, Chapters
+from contract_tests.evidence.evidence import AccessAttempt, Creation, Evidence, Listing
+from contract_tests.evidence.exchange import OTHER, Exchange, Expect, FormValue
+from contract_tests.evidence.marks import holds, mark_of, normalize
+from contract_tests.evidence.multipart import USUAL
+from contract_tests.evidence.observation import NEEDS_ALL, NEEDS_CONTROL, Chapter, Chapters
 from contract_tests.survey.asking_again import ask_again
 from contract_tests.survey.attempts import look_after, look_around, omit, try_access, try_odd_forms
 from contract_tests.survey.cleanup import remove_all

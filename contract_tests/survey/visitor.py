@@ -9,8 +9,8 @@ from itertools import count
 from threading import get_ident
 from typing import Any, TypeVar
 
-from contract_tests.evidence import ChangePeriod, Evidence, Listing
-from contract_tests.exchange import (
+from contract_tests.evidence.evidence import ChangePeriod, Evidence, Listing
+from contract_tests.evidence.exchange import (
     OTHER,
     OWN_KEY,
     TRIES,
@@ -22,8 +22,8 @@ from contract_tests.exchange import (
     request_of,
     whole_id,
 )
-from contract_tests.masking import holds, mark_of
-from contract_tests.multipart import USUAL, FormStyle
+from contract_tests.evidence.marks import holds, mark_of
+from contract_tests.evidence.multipart import USUAL, FormStyle
 from contract_tests.target.ledger import Entry
 from contract_tests.target.target import BudgetSpentError, Limits, Target
 from link_management_contract import Resource

@@ -12,7 +12,7 @@ from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 
-from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Expect, Request
+from contract_tests.evidence.exchange import OTHER, OWN_KEY, Exchange, Expect, Request
 
 LIMITED = HTTPStatus.TOO_MANY_REQUESTS
 MIN_WAIT, MAX_WAIT = 0.5, 300.0  # seconds for what the server asks for

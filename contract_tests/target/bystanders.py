@@ -11,9 +11,9 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from threading import RLock
 
-from contract_tests.evidence import BystanderCheck
-from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Expect, Request, request_of, whole_id
-from contract_tests.masking import holds, mark_of
+from contract_tests.evidence.evidence import BystanderCheck
+from contract_tests.evidence.exchange import OTHER, OWN_KEY, Exchange, Expect, Request, request_of, whole_id
+from contract_tests.evidence.marks import holds, mark_of
 from contract_tests.target.ledger import Ledger
 from link_management_contract import Resource
 

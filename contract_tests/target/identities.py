@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
-from contract_tests.exchange import OPERATIONS, OTHER, OWN_KEY
+from contract_tests.evidence.exchange import OPERATIONS, OTHER, OWN_KEY
 
 NOBODY, WRONG_KEY, OTHER_CASES = "no key", "a wrong key", "the key in other cases"
 S, D, N = "splash-pages", "domains", "notification-handlers"

@@ -12,8 +12,8 @@ from threading import Lock
 from typing import IO, Any, Self
 
 from contract_tests.errors import UsageError
-from contract_tests.exchange import OWN_KEY, whole_id
-from contract_tests.masking import holds, is_marker
+from contract_tests.evidence.exchange import OWN_KEY, whole_id
+from contract_tests.evidence.marks import holds, is_marker
 
 
 @dataclass

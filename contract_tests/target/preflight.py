@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from contract_tests.errors import UnusableTargetError
-from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Expect, request_of
+from contract_tests.evidence.exchange import OTHER, OWN_KEY, Exchange, Expect, request_of
 from contract_tests.target.target import Target
 from link_management_contract import Resource
 

@@ -17,8 +17,8 @@ from urllib.parse import urljoin, urlsplit
 
 import urllib3
 
-from contract_tests.exchange import OWN_KEY, TRIES, Exchange, Expect, Request, request_of
-from contract_tests.multipart import encode
+from contract_tests.evidence.exchange import OWN_KEY, TRIES, Exchange, Expect, Request, request_of
+from contract_tests.evidence.multipart import encode
 from contract_tests.target.availability import (
     FIRST_WAIT,
     LIMITED,

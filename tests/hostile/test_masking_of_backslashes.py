@@ -10,8 +10,8 @@ from unittest.mock import patch
 
 import pytest
 
-from contract_tests.exchange import Exchange, Request
-from contract_tests.masking import Masking
+from contract_tests.evidence.exchange import Exchange, Request
+from contract_tests.evidence.masking import Masking
 
 KEY, BACKSLASHES = "a-secret-key", "\\" * 3_000_000
 BODIES = {"text": f"{BACKSLASHES}{KEY}", "JSON": json.dumps({"errors": [{"title": f"{BACKSLASHES}{KEY}"}]})}

@@ -35,7 +35,7 @@ from contract_tests.reports.causes import groups
 from contract_tests.reports.results import as_dict
 from contract_tests.run import Options, run
 from contract_tests.target.target import JOBS, Limits
-from contract_tests.verdicts import Outcome, Verdict
+from contract_tests.verdicts.verdicts import Outcome, Verdict
 from link_management_contract import shipped_contract
 
 HERE = Path(__file__).parent

@@ -11,11 +11,11 @@ from typing import Any
 
 from golden_findings import FINDINGS
 
-from contract_tests.evidence import Evidence, Listing
-from contract_tests.exchange import OWN_KEY, Exchange, Expect, FormValue, Request
-from contract_tests.multipart import USUAL, FormStyle
-from contract_tests.observation import NotApplicable, Satisfied, Violation
-from contract_tests.verdicts import observe
+from contract_tests.evidence.evidence import Evidence, Listing
+from contract_tests.evidence.exchange import OWN_KEY, Exchange, Expect, FormValue, Request
+from contract_tests.evidence.multipart import USUAL, FormStyle
+from contract_tests.evidence.observation import NotApplicable, Satisfied, Violation
+from contract_tests.verdicts.verdicts import observe
 from link_management_contract import Resource, shipped_contract
 
 CONTRACT = shipped_contract()

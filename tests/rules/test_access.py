@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from handmade import D, N, answer, deleted, listing, made, page, read, record, rows, said, visit, written
 
-from contract_tests.evidence import AccessAttempt, Creation, Evidence, KeyReads, Simultaneous
-from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Expect
+from contract_tests.evidence.evidence import AccessAttempt, Creation, Evidence, KeyReads, Simultaneous
+from contract_tests.evidence.exchange import OTHER, OWN_KEY, Exchange, Expect
 from contract_tests.target.identities import NOBODY, WRONG_KEY
 
 MINE = record(D, 7, host="ct1x-1z.example.com")

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from handmade import CONTRACT, D, S, answer, page, read, record, rows, said, visit
 
-from contract_tests.exchange import OTHER, Exchange, Expect
-from contract_tests.observation import Violation, format_both, from_first_difference
-from contract_tests.open_points import observed_choices
+from contract_tests.evidence.exchange import OTHER, Exchange, Expect
+from contract_tests.evidence.observation import Violation, format_both, from_first_difference
 from contract_tests.target.identities import NOBODY
-from contract_tests.verdicts import observe
+from contract_tests.verdicts.open_points import observed_choices
+from contract_tests.verdicts.verdicts import observe
 
 
 def of(identity: str, exchange: Exchange) -> Exchange:

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from handmade import CONTRACT, D, N, answer, deleted, made, page, read, record, rows, said, visit, written
 
-from contract_tests.evidence import Round
-from contract_tests.exchange import Exchange
-from contract_tests.observation import Violation
+from contract_tests.evidence.evidence import Round
+from contract_tests.evidence.exchange import Exchange
+from contract_tests.evidence.observation import Violation
 from contract_tests.overlap.rules import Step, WriteResult, described, orders, timeline
-from contract_tests.verdicts import observe
+from contract_tests.verdicts.verdicts import observe
 
 BEFORE = record(D, 7)
 HOST, INDEX = {"host": "new.example.com"}, {"custom_index_url": "https://new.example.com"}

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from handmade import BASE_URL, D, S, answer, listing, page, rows, said, visit
 
-from contract_tests.evidence import ChangePeriod, Evidence, PagingScan
-from contract_tests.exchange import Exchange, Expect, Request
+from contract_tests.evidence.evidence import ChangePeriod, Evidence, PagingScan
+from contract_tests.evidence.exchange import Exchange, Expect, Request
 
 TEN = {"results_per_page": "10"}
 ONE, TWO, TEN_TWO = {"page": "1"}, {"page": "2"}, TEN | {"page": "2"}

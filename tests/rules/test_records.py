@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from handmade import D, N, S, answer, changed, deleted, listing, made, page, read, record, rows, said, visit, written
 
-from contract_tests.evidence import ChangePeriod, Creation
-from contract_tests.exchange import Exchange, Expect
+from contract_tests.evidence.evidence import ChangePeriod, Creation
+from contract_tests.evidence.exchange import Exchange, Expect
 from link_management_contract import Resource
 
 MISSING = ...

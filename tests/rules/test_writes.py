@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from handmade import BASE_URL, D, N, S, answer, deleted, listing, made, page, read, record, rows, said, visit, written
 
-from contract_tests.evidence import (
+from contract_tests.evidence.evidence import (
     BystanderCheck,
     Change,
     ChangePeriod,
@@ -21,8 +21,8 @@ from contract_tests.evidence import (
     RepeatedListing,
     UnreadableText,
 )
-from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Expect, FormValue
-from contract_tests.multipart import FORM_STYLES, NOTHING_CHOSEN, STREAMED, UNUSUAL, FormStyle
+from contract_tests.evidence.exchange import OTHER, OWN_KEY, Exchange, Expect, FormValue
+from contract_tests.evidence.multipart import FORM_STYLES, NOTHING_CHOSEN, STREAMED, UNUSUAL, FormStyle
 from link_management_contract import Resource
 
 OPEN, REFUSAL = Expect.OPEN, Expect.REFUSAL

@@ -12,9 +12,9 @@ from urllib3 import HTTPResponse
 from werkzeug.test import Client as WsgiClient
 from werkzeug.wrappers import Response
 
-from contract_tests.evidence import Evidence
-from contract_tests.exchange import Request
-from contract_tests.observation import NEEDS_ALL, Chapters
+from contract_tests.evidence.evidence import Evidence
+from contract_tests.evidence.exchange import Request
+from contract_tests.evidence.observation import NEEDS_ALL, Chapters
 from contract_tests.proof import ACROSS_RESOURCES
 from contract_tests.run import Options, Run, Visits
 from contract_tests.survey.visit import ExtraSteps
@@ -22,7 +22,7 @@ from contract_tests.survey.visitor import Visitor
 from contract_tests.target.identities import identities
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.target import Limits, Target
-from contract_tests.verdicts import Result
+from contract_tests.verdicts.verdicts import Result
 from link_management_contract import Rule, shipped_contract
 from mock_server import Settings
 from mock_server.control.instance import Instance

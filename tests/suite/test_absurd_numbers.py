@@ -9,9 +9,9 @@ from collections.abc import Callable
 import pytest
 from faulty import CONTRACT, Explore, honest, survey_alone, verdicts, visited
 
-from contract_tests.exchange import Exchange, Request
+from contract_tests.evidence.exchange import Exchange, Request
 from contract_tests.exploration import Exploration
-from contract_tests.verdicts import VIOLATED
+from contract_tests.verdicts.verdicts import VIOLATED
 from mock_server import Settings
 from mock_server.defects.building_blocks import Transformation, bytes_of
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from faulty import CONTRACT
 
-from contract_tests.observation import NEEDS_UPDATES, Chapter
+from contract_tests.evidence.observation import NEEDS_UPDATES, Chapter
 from contract_tests.proof import KEY, ONLY_IN_A_RUN, SECOND_KEY
 from contract_tests.run import Options, run
 from contract_tests.target.ledger import Ledger
-from contract_tests.verdicts import VIOLATED
+from contract_tests.verdicts.verdicts import VIOLATED
 from mock_server import MockServer
 from mock_server.defects import DEFECTS
 

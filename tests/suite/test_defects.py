@@ -8,12 +8,12 @@ from zlib import crc32
 import pytest
 from faulty import BASE_URL, CONTRACT, SELDOM_SATISFIED, Explore, honest, looks, survey_alone, verdicts, visited
 
-from contract_tests.evidence import Evidence
+from contract_tests.evidence.evidence import Evidence
+from contract_tests.evidence.observation import NEEDS_ALL, NEEDS_CONTROL, Chapter, Chapters
 from contract_tests.exploration import Exploration
-from contract_tests.observation import NEEDS_ALL, NEEDS_CONTROL, Chapter, Chapters
 from contract_tests.proof import ACROSS_RESOURCES, ONLY_IN_A_RUN, RECORDS, STARTING_RECORDS
 from contract_tests.run import needed
-from contract_tests.verdicts import VIOLATED, Verdict, judge
+from contract_tests.verdicts.verdicts import VIOLATED, Verdict, judge
 from mock_server import Settings
 from mock_server.defects import DEFECTS
 

@@ -8,11 +8,11 @@ import pytest
 from faulty import CONTRACT, OWNER, D, N, S, is_owner, listed, looks, verdicts, visited
 from werkzeug.wrappers import Response
 
+from contract_tests.evidence.observation import NEEDS_CONTROL
 from contract_tests.exploration import Exploration
-from contract_tests.observation import NEEDS_CONTROL
 from contract_tests.run import needed
 from contract_tests.survey import visitor as waiting
-from contract_tests.verdicts import Verdict
+from contract_tests.verdicts.verdicts import Verdict
 from mock_server import Settings
 from mock_server.defects.building_blocks import (
     Body,

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from contract_tests.exchange import OTHER, Exchange, Request
-from contract_tests.masking import Masking
-from contract_tests.observation import Violation
+from contract_tests.evidence.exchange import OTHER, Exchange, Request
+from contract_tests.evidence.masking import Masking
+from contract_tests.evidence.observation import Violation
 from contract_tests.reports.causes import groups, undecided
 from contract_tests.reports.results import excerpt, not_json
 

@@ -14,14 +14,14 @@ from werkzeug.test import Client as WsgiClient
 from werkzeug.wrappers import Response
 
 from contract_tests import exploration
-from contract_tests.exchange import Request
+from contract_tests.evidence.exchange import Request
 from contract_tests.exploration import Exploration, Step
 from contract_tests.options import RunOptions
 from contract_tests.proof import EXPLORE
 from contract_tests.survey.probes import probes
 from contract_tests.survey.visit import visit
 from contract_tests.survey.visitor import Visitor
-from contract_tests.verdicts import Verdict
+from contract_tests.verdicts.verdicts import Verdict
 from mock_server import Settings
 from mock_server.defects.building_blocks import Call, Serve, Transformation, changes, link
 

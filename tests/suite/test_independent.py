@@ -9,7 +9,7 @@ from werkzeug.test import Client as WsgiClient
 
 from contract_tests.survey.visit import visit
 from contract_tests.survey.visitor import Visitor
-from contract_tests.verdicts import Verdict, judge
+from contract_tests.verdicts.verdicts import Verdict, judge
 from mock_server import Settings
 
 

@@ -16,8 +16,8 @@ from werkzeug.test import Client
 from werkzeug.wrappers import Response
 
 from contract_tests.errors import UsageError
-from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Request
-from contract_tests.observation import NEEDS_CREATES, NEEDS_DELETES, NEEDS_UPDATES, Chapter
+from contract_tests.evidence.exchange import OTHER, OWN_KEY, Exchange, Request
+from contract_tests.evidence.observation import NEEDS_CREATES, NEEDS_DELETES, NEEDS_UPDATES, Chapter
 from contract_tests.survey.cleanup import clean_up
 from contract_tests.survey.probes import probes
 from contract_tests.survey.visit import visit

@@ -9,10 +9,10 @@ import pytest
 from faulty import BASE_URL, CONTRACT, visited
 from werkzeug.wrappers import Response
 
-from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Request
-from contract_tests.masking import Masking
+from contract_tests.evidence.exchange import OTHER, OWN_KEY, Exchange, Request
+from contract_tests.evidence.masking import Masking
 from contract_tests.reports.results import as_dict
-from contract_tests.verdicts import Outcome
+from contract_tests.verdicts.verdicts import Outcome
 from mock_server import Settings
 from mock_server.defects import DEFECTS
 from mock_server.defects.building_blocks import Call, Serve

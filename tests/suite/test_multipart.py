@@ -8,7 +8,7 @@ from email.policy import HTTP
 
 import pytest
 
-from contract_tests.multipart import FORM_STYLES, NOTHING_CHOSEN, USUAL, FormStyle, encode
+from contract_tests.evidence.multipart import FORM_STYLES, NOTHING_CHOSEN, USUAL, FormStyle, encode
 
 FORM: dict[str, str | tuple[str, bytes, str]] = {"name": "Größe 1", "logo": ("logo.png", b"\x89PNG\r\n--", "image/png")}
 

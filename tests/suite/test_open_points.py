@@ -14,9 +14,9 @@ from walk import RESOURCES, walk
 from wire import Client, in_process
 
 from contract_tests.exploration import Exploration
-from contract_tests.open_points import DETECTORS, observed_choices
 from contract_tests.survey.probes import probes
-from contract_tests.verdicts import Verdict
+from contract_tests.verdicts.open_points import DETECTORS, observed_choices
+from contract_tests.verdicts.verdicts import Verdict
 from link_management_contract import shipped_contract
 from mock_server import Settings, SettingsError, create_app
 from mock_server.choices import system_clock
@@ -97,7 +97,7 @@ def test_each_value_among_others_keeps_the_contract_conforms_and_is_seen_by_its_
                 unseen[name].remove(choices[name])
         turn += 1
     assert {name: values for name, values in unseen.items() if values} == {}, (
-        "detectors in contract_tests/open_points.py do not see these"
+        "detectors in contract_tests/verdicts/open_points.py do not see these"
     )
 
 
@@ -105,7 +105,9 @@ def test_each_value_among_others_keeps_the_contract_conforms_and_is_seen_by_its_
 @pytest.mark.parametrize(("name", "value"), OTHERS, ids=[f"{name}={value}" for name, value in OTHERS])
 def test_each_value_alone_keeps_the_contract_conforms_and_is_seen(no_pauses: None, name: str, value: str) -> None:
     values = sightings(WITHIN.get(name, {}) | {name: value}, 27, survey_alone).get(name)
-    assert not values or value in values, f"contract_tests/open_points.py: the detector of {name} sees {values}"
+    assert not values or value in values, (
+        f"the detector of {name} in verdicts/open_points.py sees {values}"
+    )
 
 
 @pytest.mark.sample(10)

@@ -14,13 +14,13 @@ from jsonschema import Draft202012Validator
 from outcomes import CANARY, CONTRACT, GOLDEN, KEY, TENANT, outcome
 
 from contract_tests import har
-from contract_tests.exchange import Exchange, FormValue, Request
-from contract_tests.multipart import NOTHING_CHOSEN, encode, file_as_sent
-from contract_tests.observation import Violation
+from contract_tests.evidence.exchange import Exchange, FormValue, Request
+from contract_tests.evidence.multipart import NOTHING_CHOSEN, encode, file_as_sent
+from contract_tests.evidence.observation import Violation
 from contract_tests.reports import html, results
 from contract_tests.reports.ci import annotations_of, comment, write_junit
 from contract_tests.repro.script import parallel_lines
-from contract_tests.verdicts import Verdict
+from contract_tests.verdicts.verdicts import Verdict
 
 LATER = {"removed", "exceeded", "server_errors_at", "server_error_traces"}  # fields that an older file does not have
 FILES = (

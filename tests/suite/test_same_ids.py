@@ -13,12 +13,12 @@ import pytest
 from faulty import CONTRACT
 from situations import KEYS, RESOURCES, Forward, Reply, Sent, in_process, judge_server
 
-from contract_tests.exchange import OWN_KEY, Exchange, Request, request_of
+from contract_tests.evidence.exchange import OWN_KEY, Exchange, Request, request_of
 from contract_tests.proof import ACROSS_RESOURCES, PARALLEL_RULE
 from contract_tests.run import SAME_ID_RULES
 from contract_tests.target.bystanders import Bystanders
 from contract_tests.target.ledger import Ledger
-from contract_tests.verdicts import VIOLATED
+from contract_tests.verdicts.verdicts import VIOLATED
 from mock_server import Settings, create_app
 from mock_server.defects import DEFECTS
 

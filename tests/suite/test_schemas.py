@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from jsonschema import Draft202012Validator
 from werkzeug.wrappers import Response
 
-from contract_tests.evidence import Evidence
-from contract_tests.exchange import Exchange
+from contract_tests.evidence.evidence import Evidence
+from contract_tests.evidence.exchange import Exchange
+from contract_tests.evidence.observation import Violation
 from contract_tests.exploration import Exploration
-from contract_tests.observation import Violation
-from contract_tests.verdicts import Verdict, observe
+from contract_tests.verdicts.verdicts import Verdict, observe
 from mock_server import Settings
 from mock_server.defects.building_blocks import Call, Serve, Transformation, content
 

@@ -28,15 +28,15 @@ from faulty import (
 )
 from werkzeug.wrappers import Response
 
-from contract_tests.comparing import is_same_value
+from contract_tests.evidence.marks import RUN_MARKER
+from contract_tests.evidence.observation import NEEDS_CONTROL, NEEDS_PAGES
+from contract_tests.evidence.urls import is_same_value
 from contract_tests.exploration import Exploration
-from contract_tests.masking import RUN_MARKER
-from contract_tests.observation import NEEDS_CONTROL, NEEDS_PAGES
-from contract_tests.open_points import observed_choices, remarks
 from contract_tests.run import needed
 from contract_tests.survey.on_demand import send_large_files
 from contract_tests.survey.visitor import Visitor
-from contract_tests.verdicts import VIOLATED, Result, Verdict
+from contract_tests.verdicts.open_points import observed_choices, remarks
+from contract_tests.verdicts.verdicts import VIOLATED, Result, Verdict
 from mock_server import Settings
 from mock_server.defects.building_blocks import (
     Body,

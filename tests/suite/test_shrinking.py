@@ -28,7 +28,7 @@ from contract_tests.repro.shrinking import Shrinking
 from contract_tests.repro.trial import BROKEN
 from contract_tests.run import Options, run
 from contract_tests.target.target import Limits
-from contract_tests.verdicts import Outcome, ShortestSteps
+from contract_tests.verdicts.verdicts import Outcome, ShortestSteps
 from link_management_contract import Rule, shipped_contract
 from mock_server import MockServer, Settings, create_app
 

@@ -30,10 +30,10 @@ from situations import (
     outage,
 )
 
-from contract_tests.exchange import OWN_KEY, Expect, request_of
+from contract_tests.evidence.exchange import OWN_KEY, Expect, request_of
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.target import DOUBT, Limits
-from contract_tests.verdicts import Verdict
+from contract_tests.verdicts.verdicts import Verdict
 
 STACKS = ("mock", "independent")
 HECTIC = [name for name in ROWS if name.endswith("every 5 requests") or " a second, " in name]  # may stay undecided

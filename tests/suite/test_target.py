@@ -22,7 +22,7 @@ from clock import SimulatedClock
 from faulty import reply
 from urllib3 import HTTPResponse
 
-from contract_tests.exchange import OTHER, Expect, Request
+from contract_tests.evidence.exchange import OTHER, Expect, Request
 from contract_tests.options import RunOptions
 from contract_tests.target import target
 from contract_tests.target.connection import Connection

@@ -13,7 +13,7 @@ from contract_tests.exploration import Exploration
 from contract_tests.survey import visitor as waiting
 from contract_tests.survey.visit import visit
 from contract_tests.survey.visitor import Visitor
-from contract_tests.verdicts import VIOLATED, Verdict
+from contract_tests.verdicts.verdicts import VIOLATED, Verdict
 from mock_server import Settings
 from mock_server.defects.building_blocks import Call, Serve, Transformation
 

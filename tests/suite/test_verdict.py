@@ -8,9 +8,9 @@ from datetime import date
 import pytest
 from outcomes import CONTRACT, READ, result
 
-from contract_tests.observation import Violation
-from contract_tests.verdicts import Result, Verdict, overall, unjudged
-from contract_tests.waivers import Waiver, apply_waivers
+from contract_tests.evidence.observation import Violation
+from contract_tests.verdicts.verdicts import Result, Verdict, overall, unjudged
+from contract_tests.verdicts.waivers import Waiver, apply_waivers
 
 PASS = result("pagination.page-is-filled", Verdict.PASS)
 FAIL = result("envelopes.body-is-json", Verdict.FAIL, Violation(READ, "JSON", "none"))

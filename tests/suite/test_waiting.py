@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from faulty import CONTRACT, SELDOM_SATISFIED, FaultyTarget, honest
 
-from contract_tests.exchange import OTHER, Exchange, Expect, Request, request_of
-from contract_tests.observation import Chapter, Chapters
+from contract_tests.evidence.exchange import OTHER, Exchange, Expect, Request, request_of
+from contract_tests.evidence.observation import Chapter, Chapters
 from contract_tests.run import needed
 from contract_tests.survey import visitor as waiting
 from contract_tests.survey.visit import visit
 from contract_tests.survey.visitor import Lag, Visitor
 from contract_tests.target.availability import Availability
 from contract_tests.target.target import Timeouts
-from contract_tests.verdicts import Verdict, judge
+from contract_tests.verdicts.verdicts import Verdict, judge
 from link_management_contract import Rule
 from mock_server import Settings
 from mock_server.defects.building_blocks import refuses

@@ -13,7 +13,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
 
-from contract_tests.multipart import USUAL, FormStyle
+from contract_tests.evidence.multipart import USUAL, FormStyle
 from link_management_contract import Resource
 from link_management_contract.texts import printable
 

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from contract_tests.exchange import OWN_KEY, Exchange, Expect, id_of, is_integer
+from contract_tests.evidence.exchange import OWN_KEY, Exchange, Expect, id_of, is_integer
 from contract_tests.survey.form_values import OVERLONG_NAME
 from contract_tests.target.identities import NOBODY
 from link_management_contract import Contract

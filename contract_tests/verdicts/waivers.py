@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from contract_tests.errors import UsageError
-from contract_tests.verdicts import Result, Verdict
+from contract_tests.verdicts.verdicts import Result, Verdict
 from link_management_contract import Contract, load_yaml
 
 LONGEST = 2**20  # characters of a file

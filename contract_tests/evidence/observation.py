@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Any, TypeVar
 
-from contract_tests.evidence import Evidence, Record
-from contract_tests.exchange import Exchange, id_of
-from contract_tests.masking import is_telling, text_shape
+from contract_tests.evidence.evidence import Evidence, Record
+from contract_tests.evidence.exchange import Exchange, id_of
+from contract_tests.evidence.masking import is_telling, text_shape
 from link_management_contract import Resource
 
 MAX_VALUE_LENGTH, MAX_ID_LENGTH = 60, 20  # characters of a value in a finding

@@ -6,8 +6,8 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from contract_tests.exchange import OTHER, OWN_KEY, Exchange, Expect, Page, id_of
-from contract_tests.masking import begins
+from contract_tests.evidence.exchange import OTHER, OWN_KEY, Exchange, Expect, Page, id_of
+from contract_tests.evidence.marks import begins
 from link_management_contract import Resource
 
 Record = dict[str, Any]

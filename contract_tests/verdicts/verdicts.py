@@ -9,10 +9,10 @@ from functools import cached_property
 import contract_tests.overlap.rules
 import contract_tests.rules  # noqa: F401 - both register their rules
 from contract_tests.errors import BROKEN, FAILED, INTERRUPTED, UNDECIDED, UNUSABLE
-from contract_tests.evidence import Evidence
-from contract_tests.exchange import Exchange
-from contract_tests.masking import Masking
-from contract_tests.observation import (
+from contract_tests.evidence.evidence import Evidence
+from contract_tests.evidence.exchange import Exchange
+from contract_tests.evidence.masking import Masking
+from contract_tests.evidence.observation import (
     DECISIONS,
     OTHERS_WROTE,
     NotApplicable,
@@ -21,8 +21,8 @@ from contract_tests.observation import (
     Undecided,
     Violation,
 )
-from contract_tests.open_points import observed_choices
 from contract_tests.target.ledger import Entry
+from contract_tests.verdicts.open_points import observed_choices
 from link_management_contract import Rule
 
 

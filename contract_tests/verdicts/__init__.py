@@ -1,0 +1,1 @@
+"""What the evidence says of a server: a verdict for each rule, its choices, and what an operator has waived."""
