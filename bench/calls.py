@@ -13,7 +13,7 @@ from werkzeug.test import Client
 
 import mock_server
 from mock_server.control import Control
-from mock_server.settings import Settings
+from mock_server.settings.settings import Settings
 
 ROOT = Path(mock_server.__file__).parent
 MOST_SHOWN = 10

@@ -32,12 +32,12 @@ from contract_tests.target.ledger import Ledger, is_finished
 from contract_tests.verdicts import waivers
 from link_management_contract import shipped_contract
 from mock_server.api.forms import Forms
-from mock_server.choices import Choices
-from mock_server.documents import read_document, write_document
 from mock_server.errors import Refusal, SettingsError
 from mock_server.http.context import context_of
 from mock_server.http.form_parts import MAX_HEAD_BYTES, MAX_URLENCODED_BYTES, Part, multipart, urlencoded
-from mock_server.settings import Settings
+from mock_server.settings.choices import Choices
+from mock_server.settings.documents import read_document, write_document
+from mock_server.settings.settings import Settings
 from mock_server.store.accounts import MemoryAccounts
 from mock_server.store.fixture_format import fixture_of
 from mock_server.store.fixtures import Fixture, FixtureReader

@@ -11,7 +11,7 @@ gc.disable()  # a quarter of the start: imports make many objects, hardly any of
 from mock_server.app import create_app  # noqa: E402
 from mock_server.errors import SettingsError  # noqa: E402
 from mock_server.server import MockServer  # noqa: E402
-from mock_server.settings import Settings  # noqa: E402
+from mock_server.settings.settings import Settings  # noqa: E402
 
 if _is_collected:
     gc.freeze()  # nor need they be looked at again

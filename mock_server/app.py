@@ -15,21 +15,21 @@ from werkzeug.exceptions import MethodNotAllowed, NotFound
 from werkzeug.routing import Map, MapAdapter, RequestRedirect, Rule
 
 from link_management_contract import Contract, shipped_contract
+from mock_server.api.client_contract import client_contract
+from mock_server.api.extension import Extension
 from mock_server.api.forms import Forms
 from mock_server.api.operations import MockState, create_blueprint, create_elsewhere
 from mock_server.api.representations import ErrorPages, Paging, Representations
-from mock_server.choices import Choices, Grease, JsonVariation
-from mock_server.client_contract import client_contract
 from mock_server.defects import defects_named, needs
-from mock_server.documents import write_document
 from mock_server.effects import conditions
 from mock_server.effects.layer import EffectLayer
 from mock_server.errors import REFUSAL, SettingsError
-from mock_server.extension import Extension
 from mock_server.forwarding.marker import ForwardMarker
 from mock_server.http.cors import ANY_ORIGIN, Cors, KnownHosts
 from mock_server.journal.recorder import Recorder, Recording
-from mock_server.settings import Deployment, Settings
+from mock_server.settings.choices import Choices, Grease, JsonVariation
+from mock_server.settings.documents import write_document
+from mock_server.settings.settings import Deployment, Settings
 from mock_server.shared.accounts import SharedAccounts
 from mock_server.shared.collection import store_accounts
 from mock_server.shared.journal import SharedUploads

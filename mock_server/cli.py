@@ -21,8 +21,6 @@ from click.core import ParameterSource
 
 from link_management_contract.texts import printable, shown_url
 from mock_server import output
-from mock_server.choices import system_clock
-from mock_server.documents import write_document
 from mock_server.errors import Refusal, SettingsError, extra
 from mock_server.options import (
     ACCESS,
@@ -42,7 +40,9 @@ from mock_server.options import (
 )
 from mock_server.output import BatchHandler, Clocked
 from mock_server.server import MockServer, Workers, listen, origin
-from mock_server.settings import FORWARDS, Deployment, read_profile
+from mock_server.settings.choices import system_clock
+from mock_server.settings.documents import write_document
+from mock_server.settings.settings import FORWARDS, Deployment, read_profile
 from mock_server.store.fixtures import SHIPPED
 
 FORWARD_DATA_FLAGS = ("--journal", "--condition")  # that go with a deployment, too

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from mock_server.effects.conditions import parsed
-from mock_server.settings import SECONDS_TO_ANSWER, Settings
+from mock_server.settings.settings import SECONDS_TO_ANSWER, Settings
 
 MAX_PORT = 65535
 MAX_PROCESSES = 64

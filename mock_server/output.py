@@ -18,15 +18,15 @@ from urllib.parse import urlsplit
 
 from link_management_contract import shipped_contract
 from link_management_contract.texts import is_loopback, printable, shown_url, write_whole
-from mock_server.choices import HEADER, Choices
-from mock_server.client_contract import client_contract
+from mock_server.api.client_contract import client_contract
 from mock_server.defects import DEFECTS
-from mock_server.documents import write_document
 from mock_server.effects.conditions import CONDITIONS
 from mock_server.errors import SettingsError
 from mock_server.forwarding.recording import FixtureRecording
 from mock_server.server import MockServer
-from mock_server.settings import SANDBOX_PREFIX, Deployment
+from mock_server.settings.choices import HEADER, Choices
+from mock_server.settings.documents import write_document
+from mock_server.settings.settings import SANDBOX_PREFIX, Deployment
 from mock_server.store.fixture_format import beginning, fixture_schema
 
 NO_CONSOLE = (

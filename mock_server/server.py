@@ -33,7 +33,7 @@ from mock_server.control import Control
 from mock_server.control.instance import Instance
 from mock_server.errors import SettingsError, extra
 from mock_server.http.gateway import Gateway, WsgiSite
-from mock_server.settings import Settings
+from mock_server.settings.settings import Settings
 
 BACKLOG = 1024
 MAX_CONNECTIONS, SPARE_FILES = 1000, 100  # further connections wait until one is closed

@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 from flask import Request
 
 from link_management_contract import Field, Resource
-from mock_server.choices import Choices
 from mock_server.errors import Refusal
 from mock_server.http.context import context_of
 from mock_server.http.form_parts import MalformedFormError, Part, TooManyPartsError, multipart, urlencoded
 from mock_server.http.messages import read_body
+from mock_server.settings.choices import Choices
 from mock_server.store.records import Uploads
 
 MULTIPART, URLENCODED = "multipart/form-data", "application/x-www-form-urlencoded"

@@ -12,10 +12,10 @@ from werkzeug.wrappers import Response as AnyResponse
 from link_management_contract import Contract, Resource
 from mock_server.api.forms import Forms
 from mock_server.api.representations import ErrorPages, Paging, Representations
-from mock_server.choices import Choices
 from mock_server.errors import Refusal
 from mock_server.http.context import SCHEME, context_of, scheme_and_key
-from mock_server.settings import Settings
+from mock_server.settings.choices import Choices
+from mock_server.settings.settings import Settings
 from mock_server.store.collection import UnknownIdError, ValueTakenError
 from mock_server.store.protocols import Account, Accounts, Collection
 from mock_server.store.records import NewRecords, Record, size_of

@@ -19,9 +19,9 @@ from werkzeug.wrappers import Request
 from werkzeug.wrappers import Response as AnyResponse
 
 from link_management_contract import Contract, Field, Resource
-from mock_server.choices import Choices
 from mock_server.errors import Refusal
 from mock_server.http.context import context_of
+from mock_server.settings.choices import Choices
 from mock_server.store.records import Record, Upload
 
 HOURS_FROM_UTC = {"utc": 0, "ahead": 9, "behind": -5}

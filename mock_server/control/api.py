@@ -15,12 +15,12 @@ from link_management_contract import Resource
 from mock_server.app import YAML
 from mock_server.control.instance import Instance, read_switches, switch_values
 from mock_server.defects import DEFECTS
-from mock_server.documents import read_document
 from mock_server.effects.conditions import CONDITIONS
 from mock_server.effects.effect import Effect
 from mock_server.errors import SettingsError
 from mock_server.journal.exports import curl
 from mock_server.journal.journal import FILTERS, Entry
+from mock_server.settings.documents import read_document
 from mock_server.store.collection import UnknownIdError
 from mock_server.store.protocols import Account
 from mock_server.store.records import TIME_FORMAT, Record, Upload

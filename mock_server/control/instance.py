@@ -11,7 +11,6 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 from link_management_contract import Contract
 from mock_server.api.operations import MockState
 from mock_server.app import contract_of, create_app
-from mock_server.documents import read_document, write_document
 from mock_server.effects.effect import Effect, Effects
 from mock_server.errors import SettingsError
 from mock_server.forwarding.recording import Callers, FixtureRecording
@@ -21,7 +20,8 @@ from mock_server.journal.journal import Entry, Journal
 from mock_server.journal.recorder import JournalWriter, Recording
 from mock_server.journal.remarks import Remarks
 from mock_server.options import SWITCHES
-from mock_server.settings import Settings
+from mock_server.settings.documents import read_document, write_document
+from mock_server.settings.settings import Settings
 from mock_server.store.accounts import MemoryAccounts
 from mock_server.store.fixture_format import fixture_of, size_of_fixture
 from mock_server.store.fixtures import SHIPPED, FixtureReader

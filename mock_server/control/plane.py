@@ -22,7 +22,7 @@ from mock_server.control.instance import Instance
 from mock_server.control.shared_instance import SharedInstance
 from mock_server.errors import Refusal, SettingsError
 from mock_server.http.context import context_of, shows_token
-from mock_server.settings import FORWARDS, ORIGIN, Settings
+from mock_server.settings.settings import FORWARDS, ORIGIN, Settings
 from mock_server.shared.store import DamagedHeadError
 
 LOCAL_ONLY = "The control plane answers programs on this machine, and the mock's own pages, alone."

@@ -15,7 +15,7 @@ from mock_server.control.instance import MAX_SNAPSHOT_BYTES, MAX_SNAPSHOTS, Inst
 from mock_server.effects.effect import Effects
 from mock_server.errors import SettingsError
 from mock_server.journal.journal import Journal
-from mock_server.settings import Settings
+from mock_server.settings.settings import Settings
 from mock_server.shared.journal import SharedEffects, SharedJournal, SharedSnapshots
 from mock_server.shared.store import Namespace, Store, StoreError
 

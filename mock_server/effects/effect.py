@@ -23,7 +23,7 @@ from link_management_contract import Resource
 from mock_server.defects import DEFECTS
 from mock_server.effects import conditions
 from mock_server.errors import Refusal, SettingsError
-from mock_server.settings import FORWARDS, Settings, is_sandbox
+from mock_server.settings.settings import FORWARDS, Settings, is_sandbox
 
 SUPPORTED = ("code", "delay", "defect", "lost")
 IGNORED = ("respond-async", "return", "wait", "handling")  # registered preferences that the mock ignores

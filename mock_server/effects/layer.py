@@ -19,7 +19,7 @@ from mock_server.effects.effect import MAX_EFFECTS, Effect, Preferred, preferenc
 from mock_server.errors import REFUSAL, Refusal
 from mock_server.http.context import context_of, key_of
 from mock_server.http.messages import dropped, dropped_after
-from mock_server.settings import FORWARDS
+from mock_server.settings.settings import FORWARDS
 
 NO_EFFECT = Effect()
 MAX_TARGET_LENGTH = 4000  # characters

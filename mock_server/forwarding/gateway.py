@@ -28,7 +28,7 @@ from mock_server.http.masking import masked_key
 from mock_server.http.messages import Message, decompress_body, environ_of, has_body
 from mock_server.journal.journal import Head
 from mock_server.journal.recorder import HARMLESS, JournalWriter
-from mock_server.settings import URL, Deployment, Settings
+from mock_server.settings.settings import URL, Deployment, Settings
 
 LINK = re.compile(rb'("(?:first|last|prev|next|self)"\s*:\s*")(https?:(?:\\?/){2}(?:[^"\\]|\\/)*)', re.ASCII)
 API = re.compile(rb"(?:\\?/)api(?:\\?/)")

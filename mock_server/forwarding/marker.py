@@ -8,7 +8,7 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from mock_server.errors import REFUSAL, Refusal
 from mock_server.http.context import context_of
 from mock_server.http.messages import has_body
-from mock_server.settings import Deployment
+from mock_server.settings.settings import Deployment
 
 READS = ("GET", "HEAD", "OPTIONS")
 METHODS_NOT_FORWARDED = ("CONNECT", "TRACE")

@@ -14,7 +14,7 @@ from yarl import URL
 
 from link_management_contract.texts import shown_url
 from mock_server.errors import SettingsError, without_secrets_of
-from mock_server.settings import Deployment
+from mock_server.settings.settings import Deployment
 
 MAX_HEADER_LINE = 64 * 2**10  # bytes of a header
 MAX_CONNECTIONS, MAX_UPLOADS = 200, 150  # of all requests, and of those whose bodies are still to come

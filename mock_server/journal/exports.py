@@ -13,7 +13,7 @@ import harfile
 
 from mock_server.http.masking import masked_whole
 from mock_server.journal.journal import Entry
-from mock_server.settings import is_sandbox
+from mock_server.settings.settings import is_sandbox
 
 HTTP = "HTTP/1.1"
 COMMENT = "Keys are hidden. Answers that a test asked for, and those of a proxy itself, are left out."

@@ -35,7 +35,7 @@ from mock_server.http.masking import (
 from mock_server.http.messages import decompress_body, has_body, read_parts
 from mock_server.journal.journal import MAX_FIELDS, MAX_TEXT_LENGTH, File, Form, Head, Journal, RawEntry, is_preflight
 from mock_server.journal.remarks import Remarks
-from mock_server.settings import is_sandbox
+from mock_server.settings.settings import is_sandbox
 
 log = logging.getLogger("mock_server")
 

@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import Any
 
 from link_management_contract import Resource
-from mock_server.choices import SteppingClock
-from mock_server.settings import Settings, is_sandbox
+from mock_server.settings.choices import SteppingClock
+from mock_server.settings.settings import Settings, is_sandbox
 from mock_server.shared.store import ACCOUNT_GONE, FULL, Namespace, StoreError
 from mock_server.store import accounts as in_memory
 from mock_server.store.accounts import MemoryAccounts

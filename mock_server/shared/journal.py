@@ -22,7 +22,7 @@ from mock_server.journal.journal import (
     Remark,
     matches,
 )
-from mock_server.settings import Settings
+from mock_server.settings.settings import Settings
 from mock_server.shared.store import FullStoreError, Namespace, Store, StoreError
 from mock_server.store.records import BARE_FILE, LIMIT, Upload, Uploads
 

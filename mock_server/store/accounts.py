@@ -11,9 +11,9 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from link_management_contract import Contract, Resource
-from mock_server.choices import Choices, Clock, SteppingClock, ticking
 from mock_server.errors import Refusal, SettingsError
-from mock_server.settings import Settings, is_sandbox
+from mock_server.settings.choices import Choices, Clock, SteppingClock, ticking
+from mock_server.settings.settings import Settings, is_sandbox
 from mock_server.store.collection import (
     ByteCount,
     Contents,

@@ -13,7 +13,7 @@ from zlib import crc32
 from sortedcontainers import SortedKeyList
 
 from link_management_contract import Resource
-from mock_server.choices import Choices
+from mock_server.settings.choices import Choices
 from mock_server.store.records import Generated, Record, Records, Values, size_of
 
 BYTES_PER_RECORD = 220  # bytes that a record's place in a collection takes

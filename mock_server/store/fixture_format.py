@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from link_management_contract import Field, Resource
-from mock_server.choices import SteppingClock
+from mock_server.settings.choices import SteppingClock
 from mock_server.store.fixtures import MAX_ID, START, TIMES
 from mock_server.store.protocols import Account, Accounts
 from mock_server.store.records import TIME_FORMAT, Record, Upload, Uploads

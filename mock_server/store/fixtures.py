@@ -13,9 +13,9 @@ from typing import Any, TypeGuard
 from urllib.parse import unquote
 
 from link_management_contract import Field, Resource, shipped
-from mock_server.documents import lines_of, read_document
 from mock_server.errors import SettingsError
-from mock_server.settings import check_key
+from mock_server.settings.documents import lines_of, read_document
+from mock_server.settings.settings import check_key
 from mock_server.store.records import TIME_FORMAT, Generated, NewRecords, Record, Uploads
 
 MAX_ID = 10**15

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
 
-from mock_server.choices import Clock
+from mock_server.settings.choices import Clock
 from mock_server.store.records import Record, Values
 
 if TYPE_CHECKING:

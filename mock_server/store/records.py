@@ -15,8 +15,8 @@ from typing import Any
 from zlib import crc32
 
 from link_management_contract import Resource
-from mock_server.choices import Choices
 from mock_server.errors import SettingsError
+from mock_server.settings.choices import Choices
 
 LIMIT = 32 * 2**20  # bytes of all files
 BARE_FILE = 1000  # bytes that even an empty file takes, about

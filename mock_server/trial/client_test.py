@@ -12,11 +12,11 @@ from statistics import median
 from typing import Any
 
 from mock_server.app import contract_of
-from mock_server.choices import Choices
 from mock_server.defects import DEFECTS
 from mock_server.errors import SettingsError
 from mock_server.output import say
-from mock_server.settings import Settings
+from mock_server.settings.choices import Choices
+from mock_server.settings.settings import Settings
 from mock_server.trial.runs import ENDLESS, Result, Runs
 from mock_server.trial.traffic import Operation, Request, differing
 from mock_server.trial.trouble import KINDS

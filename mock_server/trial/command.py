@@ -14,7 +14,7 @@ from mock_server.defects import DEFECTS
 from mock_server.errors import SettingsError
 from mock_server.options import TryOptions
 from mock_server.output import say
-from mock_server.settings import Settings
+from mock_server.settings.settings import Settings
 from mock_server.trial import report
 from mock_server.trial.client_test import BROKEN, OPEN, TROUBLE, ClientTest
 from mock_server.trial.runs import Command, Person, Runs

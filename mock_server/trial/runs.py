@@ -17,7 +17,7 @@ from mock_server.app import contract_of
 from mock_server.errors import SettingsError
 from mock_server.journal.journal import Entry
 from mock_server.server import MockServer
-from mock_server.settings import Settings
+from mock_server.settings.settings import Settings
 from mock_server.trial import client_output
 from mock_server.trial.traffic import Operations, Request, Tap
 from mock_server.trial.trouble import KINDS, Disturbance

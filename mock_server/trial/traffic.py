@@ -14,7 +14,7 @@ from mock_server.control.instance import Instance
 from mock_server.errors import REFUSAL
 from mock_server.http.context import KEY, scheme_and_key
 from mock_server.http.gateway import WsgiSite, call_wsgi
-from mock_server.settings import SANDBOX_PREFIX, Settings
+from mock_server.settings.settings import SANDBOX_PREFIX, Settings
 
 METHODS = {"list": "GET", "create": "POST", "read": "GET", "update": "POST", "delete": "DELETE"}
 MAX_PER_KIND, MAX_BYTES, MIN_BYTES = 200, 64 * 2**20, 1000  # requests that are kept, with their bodies

@@ -16,7 +16,7 @@ from upstream import serving
 from werkzeug.wrappers import Request, Response
 
 from mock_server import MockServer
-from mock_server.settings import Deployment
+from mock_server.settings.settings import Deployment
 
 pytestmark = pytest.mark.slow
 

@@ -19,7 +19,7 @@ from contract_tests.verdicts.open_points import profile
 from contract_tests.verdicts.verdicts import Outcome
 from link_management_contract import Contract, shipped_contract
 from mock_server import MockServer
-from mock_server.choices import greased
+from mock_server.settings.choices import greased
 
 BROKEN = "pagination.total-counts-the-records"
 WIDER = ("--explore", "0", "--lag", "0", "--resources", "domains")

@@ -16,7 +16,7 @@ from upstream import Upstream, answer, kept
 from mock_server import MockServer
 from mock_server.effects.conditions import CONDITIONS
 from mock_server.errors import SettingsError
-from mock_server.settings import Deployment
+from mock_server.settings.settings import Deployment
 
 KEY = {"Authorization": "Bearer the-key-of-a-deployment"}
 RECORD = b'{"data": {"id": 1, "host": "go.example.com", "token": "t", "note": "the-key-of-a-deployment"}}'

@@ -24,7 +24,7 @@ from mock_server.errors import SettingsError
 from mock_server.forwarding import proxied_exchange
 from mock_server.forwarding.upstream import MAX_UPLOADS
 from mock_server.http import messages
-from mock_server.settings import Deployment, Settings
+from mock_server.settings.settings import Deployment, Settings
 
 KEY = {"Authorization": "Bearer the-key-of-a-deployment"}
 UPLOAD = b"POST /api/projects HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n"

@@ -21,9 +21,9 @@ from wire import ALPINE, HARBOUR, Answer, Client, over_network
 
 from link_management_contract import shipped_contract
 from mock_server import MockServer
-from mock_server.documents import write_document
 from mock_server.forwarding.recording import FixtureRecording
 from mock_server.output import recorded
+from mock_server.settings.documents import write_document
 
 FEWER = ("--explore", "0", "--lag", "0")
 DOCUMENTED = {name: list(resource.record_schema) for name, resource in shipped_contract().resources.items()}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mock_server import Settings, SettingsError, create_app
-from mock_server.documents import read_document, write_document
+from mock_server.settings.documents import read_document, write_document
 
 LAUGHS = "\n".join(
     ["a0: &a0 [x, x, x, x, x, x, x, x, x]"] + [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9)]

@@ -11,7 +11,7 @@ from werkzeug.test import Client, TestResponse
 
 from mock_server import MockServer
 from mock_server.errors import SettingsError
-from mock_server.settings import Deployment, Settings
+from mock_server.settings.settings import Deployment, Settings
 
 KEY = {"Authorization": "Bearer demo-key-harbour"}
 PAGE = (Path(__file__).parents[2] / "docs" / "extending.md").read_text("utf-8")

@@ -7,7 +7,7 @@ from wire import HARBOUR, Client, in_process
 
 from link_management_contract import shipped_contract
 from mock_server import MockServer, Settings, create_app
-from mock_server.choices import greased
+from mock_server.settings.choices import greased
 
 POINTS = shipped_contract().open_points
 

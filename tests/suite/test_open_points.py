@@ -19,7 +19,7 @@ from contract_tests.verdicts.open_points import DETECTORS, observed_choices
 from contract_tests.verdicts.verdicts import Verdict
 from link_management_contract import shipped_contract
 from mock_server import Settings, SettingsError, create_app
-from mock_server.choices import system_clock
+from mock_server.settings.choices import system_clock
 
 Answered = tuple[str, str, int, list[tuple[str, str]], bytes]
 POINTS = shipped_contract().open_points
@@ -105,9 +105,7 @@ def test_each_value_among_others_keeps_the_contract_conforms_and_is_seen_by_its_
 @pytest.mark.parametrize(("name", "value"), OTHERS, ids=[f"{name}={value}" for name, value in OTHERS])
 def test_each_value_alone_keeps_the_contract_conforms_and_is_seen(no_pauses: None, name: str, value: str) -> None:
     values = sightings(WITHIN.get(name, {}) | {name: value}, 27, survey_alone).get(name)
-    assert not values or value in values, (
-        f"the detector of {name} in verdicts/open_points.py sees {values}"
-    )
+    assert not values or value in values, f"the detector of {name} in verdicts/open_points.py sees {values}"
 
 
 @pytest.mark.sample(10)

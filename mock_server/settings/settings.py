@@ -8,9 +8,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from link_management_contract.texts import shown_url
-from mock_server.choices import Clock
-from mock_server.documents import read_document
 from mock_server.errors import SettingsError
+from mock_server.settings.choices import Clock
+from mock_server.settings.documents import read_document
 
 SANDBOX_PREFIX = "sandbox-"
 MAX_KEY_LENGTH = 200

@@ -1,0 +1,1 @@
+"""What a mock is told: its settings, its choices for open points, and files that may come from anybody."""
