@@ -1,18 +1,16 @@
 """Wires the parts of the mock into a Flask application."""
 
 import json
-import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any, cast
+from typing import cast
 from wsgiref.types import WSGIApplication
 
 import yaml
-from flask import Flask, Request, Response, current_app, request
-from flask.sessions import NullSession, SessionInterface
+from flask import Flask, Response, current_app, request
 from werkzeug.exceptions import MethodNotAllowed, NotFound
-from werkzeug.routing import Map, MapAdapter, RequestRedirect, Rule
+from werkzeug.routing import Map, RequestRedirect
 
 from link_management_contract import Contract, shipped_contract
 from mock_server.api.client_contract import client_contract
@@ -26,6 +24,7 @@ from mock_server.effects.layer import EffectLayer
 from mock_server.errors import REFUSAL, SettingsError
 from mock_server.forwarding.marker import ForwardMarker
 from mock_server.http.cors import ANY_ORIGIN, Cors, KnownHosts
+from mock_server.http.lean_flask import AnyHostFlask, LeanFlask
 from mock_server.journal.recorder import Recorder, Recording
 from mock_server.settings.choices import Choices, Grease, JsonVariation
 from mock_server.settings.documents import write_document
@@ -38,101 +37,6 @@ from mock_server.store.accounts import MemoryAccounts
 from mock_server.store.fixtures import FixtureReader
 from mock_server.store.protocols import Accounts
 from mock_server.store.records import NewRecords, Uploads
-
-
-class _NoSessions(SessionInterface):
-    """Gives every request the same empty session."""
-
-    _EMPTY = NullSession()
-
-    def open_session(self, *_: Any) -> NullSession:
-        return self._EMPTY
-
-    def is_null_session(self, _: object) -> bool:
-        return True
-
-    def save_session(self, *_: Any) -> None: ...
-
-
-MAX_CACHED_ROUTES, MAX_CACHED_PATH = 1000, 200  # paths, and characters of one
-
-
-class _Routes(MapAdapter):
-    """The routes for one request; where a path leads is found out once, because clients ask for the same again.
-
-    Attributes:
-        cached_matches: the rules and arguments of methods and paths, of all requests to an application.
-    """
-
-    cached_matches: dict[tuple[str, str], tuple[Rule, Mapping[str, Any]]]
-
-    def match(self, *args: Any, **kwargs: Any) -> Any:
-        """Where a request leads, if Flask asks for just that."""
-        if args or kwargs != {"return_rule": True}:
-            return super().match(*args, **kwargs)
-        route_key = self.default_method, self.path_info
-        route_match = self.cached_matches.get(route_key)
-        if route_match is None:
-            route_match = super().match(return_rule=True)
-            if len(self.path_info) <= MAX_CACHED_PATH:
-                if len(self.cached_matches) >= MAX_CACHED_ROUTES:
-                    self.cached_matches.clear()
-                self.cached_matches[route_key] = route_match
-        rule, arguments = route_match
-        return rule, {**arguments}
-
-
-class ThreadSafeFlask(Flask):
-    """A Flask application that one thread can build while another builds its own.
-
-    Werkzeug parses Python for each rule, which fails now and then in two threads of Python 3.11:
-    https://github.com/python/cpython/issues/106905.
-    """
-
-    _adding = threading.Lock()
-
-    def add_url_rule(self, *args: Any, **kwargs: Any) -> None:
-        """Add a rule, alone among all applications."""
-        with self._adding:
-            super().add_url_rule(*args, **kwargs)
-
-
-class AnyHostFlask(ThreadSafeFlask):
-    """A Flask application that answers by whatever name it is called."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name, static_folder=None)
-        self._cached_matches: dict[tuple[str, str], tuple[Rule, Mapping[str, Any]]] = {}
-
-    def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
-        if request is None:
-            return None
-        environ = request.environ
-        path = environ["PATH_INFO"].encode("latin-1").decode("utf-8", "replace")
-        scheme, method = environ["wsgi.url_scheme"], environ["REQUEST_METHOD"]
-        routes = _Routes(self.url_map, "", environ["SCRIPT_NAME"] or "/", "", scheme, path, method)
-        routes.cached_matches = self._cached_matches
-        return routes
-
-
-class LeanFlask(AnyHostFlask):
-    """The same without what an API does not need: its requests take half of the usual time."""
-
-    session_interface = _NoSessions()
-
-    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, which is no coroutine here."""
-        return func
-
-    def process_response(self, response: Response) -> Response:
-        """The answer; few mocks add anything to it."""
-        return super().process_response(response) if self.after_request_funcs else response
-
-    def do_teardown_request(self, *_: Any) -> None:
-        """Call no function, because none is registered."""
-
-    def do_teardown_appcontext(self, *_: Any) -> None: ...
-
 
 YAML = "application/yaml"
 RENDERINGS: dict[str, tuple[Callable[[Contract], str], str]] = {

@@ -3,15 +3,14 @@
 import json
 import logging
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cache, lru_cache
+from functools import lru_cache
 from html import escape
 from http import HTTPStatus
 from itertools import repeat
 from typing import Any
-from wsgiref.types import StartResponse, WSGIEnvironment
 
 from flask import Flask, Response, redirect, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
@@ -21,6 +20,7 @@ from werkzeug.wrappers import Response as AnyResponse
 from link_management_contract import Contract, Field, Resource
 from mock_server.errors import Refusal
 from mock_server.http.context import context_of
+from mock_server.http.lean_flask import PreparedResponse
 from mock_server.settings.choices import Choices
 from mock_server.store.records import Record, Upload
 
@@ -34,46 +34,6 @@ MEDIA_TYPES = {
 }
 _dumped = json.JSONEncoder(ensure_ascii=False).encode
 GENERIC_KEYS = {"telegram": "token", "telegram_chat_id": "chat"}
-
-
-class PreparedResponse(Response):
-    """An answer with its whole body, which becomes a `Response` like others only if somebody looks at it or changes it.
-
-    Args:
-        body: its body.
-        status: its status.
-        media_type: its Content-Type.
-    """
-
-    def __init__(self, body: bytes, status: int, media_type: str) -> None:
-        self.__dict__["_ready"] = body, status, media_type
-
-    def __getattr__(self, name: str) -> Any:
-        if "_ready" not in self.__dict__:
-            raise AttributeError(name)
-        self._materialize()
-        return getattr(self, name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if "_ready" in self.__dict__:
-            self._materialize()
-        super().__setattr__(name, value)
-
-    def _materialize(self) -> None:
-        body, status, media_type = self.__dict__.pop("_ready")
-        super().__init__(body, status, content_type=media_type)
-
-    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        if "_ready" not in self.__dict__ or environ["REQUEST_METHOD"] == "HEAD":
-            return super().__call__(environ, start_response)
-        body, status, media_type = self.__dict__["_ready"]
-        start_response(_status_line(status), [("Content-Type", media_type), ("Content-Length", str(len(body)))])
-        return [body]
-
-
-@cache  # of a hundred statuses at most
-def _status_line(status: int) -> str:
-    return Response(status=status).status
 
 
 class Representations:

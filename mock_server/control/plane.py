@@ -16,12 +16,12 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Request
 
 from link_management_contract.texts import is_loopback
-from mock_server.app import ThreadSafeFlask
 from mock_server.control.api import create_api
 from mock_server.control.instance import Instance
 from mock_server.control.shared_instance import SharedInstance
 from mock_server.errors import Refusal, SettingsError
 from mock_server.http.context import context_of, shows_token
+from mock_server.http.lean_flask import ThreadSafeFlask
 from mock_server.settings.settings import FORWARDS, ORIGIN, Settings
 from mock_server.shared.store import DamagedHeadError
 

@@ -18,10 +18,10 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from werkzeug.wrappers import Request, Response
 
 from mock_server.defects.building_blocks import Call, Serve, Transformation
+from mock_server.effects.breaking import cut_off, dropped, dropped_after, slowly
 from mock_server.errors import REFUSAL, Refusal, SettingsError
 from mock_server.http.context import KEY as CONTEXT
 from mock_server.http.context import context_of
-from mock_server.http.messages import cut_off, dropped, dropped_after, slowly
 from mock_server.store.collection import UnknownIdError, ValueTakenError
 
 MINUTE = 60.0  # seconds

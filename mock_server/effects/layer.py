@@ -14,11 +14,11 @@ from werkzeug.wrappers import Response
 from mock_server.api.operations import MockState
 from mock_server.defects import DEFECTS
 from mock_server.defects.building_blocks import Call, Serve, Transformation
+from mock_server.effects.breaking import dropped, dropped_after
 from mock_server.effects.conditions import CONDITIONS
 from mock_server.effects.effect import MAX_EFFECTS, Effect, Preferred, preferences_of
 from mock_server.errors import REFUSAL, Refusal
 from mock_server.http.context import context_of, key_of
-from mock_server.http.messages import dropped, dropped_after
 from mock_server.settings.settings import FORWARDS
 
 NO_EFFECT = Effect()
