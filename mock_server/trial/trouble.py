@@ -177,14 +177,14 @@ class Kind:
 
 LOST, RETRY_LATER = Effect(prefer="lost=after"), _answering(429, **{"Retry-After": "1"})
 GATEWAY = Effect(status=502, headers={"Content-Type": "text/html"}, body="<h1>502 Bad Gateway</h1>")
-KINDS = {  # first what may show harm, and the worst of that first
+KINDS = {  # what may show harm comes first
     "lost-create": Kind("a create is done, and its answer lost", LOST, ("create",), judge=_duplicate_creates),
+    "429-retry-after": Kind("429 with Retry-After", RETRY_LATER, seconds=LIMITED, judge=_early_retries),
+    "429": Kind("429 without Retry-After, for a second", _answering(429), seconds=LIMITED, judge=_repeats),
     "502-once": Kind("502 with an HTML page, once", GATEWAY, judge=_duplicate_creates),
     "changed-meanwhile": Kind(
         "somebody else changes the record first", operations=("update",), somebody=_change, judge=_overwritten_changes
     ),
-    "429-retry-after": Kind("429 with Retry-After", RETRY_LATER, seconds=LIMITED, judge=_early_retries),
-    "429": Kind("429 without Retry-After, for a second", _answering(429), seconds=LIMITED, judge=_repeats),
     "expired-key": Kind("the key is refused, from the middle on", _answering(401), is_final=True, judge=_repeats),
     "latency": Kind("each answer takes 0.2 s longer", conditions={"latency": 0.2}),
     "slow-body": Kind("each body comes 0.2 s after its head", conditions={"slow-body": 0.2}),
