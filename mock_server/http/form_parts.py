@@ -6,6 +6,7 @@ from base64 import b64decode
 from codecs import lookup
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import NamedTuple
 from urllib.parse import parse_qsl
 
@@ -150,7 +151,7 @@ def _parse_strictly(body: bytes, boundary: str, charset: str) -> Iterator[Part]:
                 raise ParserError("A boundary stands at the start of a part")
             content = event
         else:
-            if sum(len(name) + len(text) for name, text in event.headerlist) > MAX_HEAD_BYTES:
+            if sum(map(len, chain.from_iterable(event.headerlist))) > MAX_HEAD_BYTES:
                 raise ParserLimitReached("Maximum segment header length exceeded")
             head, content = PartHead(event.name, event.filename, event.content_type or "text/plain", charset), b""
             headers = dict(event.headerlist)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from itertools import count, islice
+from itertools import chain, count, islice
 
 from mock_server.http.masking import MASKED, is_secret, masked_answer, masked_header, masked_key, masked_text
 
@@ -187,7 +187,7 @@ class RawEntry:
     def size(self) -> int:
         form = sum([len(name) + len(part if isinstance(part, str) else part.name) for name, part in self.form])
         headers = sum(map(len, self.headers)) + sum(map(len, self.headers.values()))
-        answer_headers = sum([len(name) + len(text) for name, text in self.head.headers])
+        answer_headers = sum(map(len, chain.from_iterable(self.head.headers)))
         return BARE + len(self.query) + len(self.text) + len(self.answer) + form + headers + answer_headers
 
     def complete(self) -> Entry:

@@ -18,7 +18,7 @@ from werkzeug.http import parse_options_header
 
 from mock_server.api.forms import MULTIPART, URLENCODED
 from mock_server.api.operations import MockState
-from mock_server.effects.effect import Effects
+from mock_server.effects.effect import Effect, Effects
 from mock_server.errors import FROM_EXTENSION
 from mock_server.http.context import Context, context_of, scheme_and_key
 from mock_server.http.form_parts import MalformedFormError, Part, TooManyPartsError, multipart, urlencoded
@@ -102,7 +102,7 @@ class JournalWriter:
     def read_form(self, environ: WSGIEnvironment, body_sent: bytes) -> None:
         """Read the form of a request for the journal before it is answered, while nothing else is to be done."""
         if self.reads_bodies:
-            context_of(environ).parts = _read_form(environ, body_sent)
+            context_of(environ).parts = _read_form(environ.get("CONTENT_TYPE", ""), body_sent)
 
     def keep(self, environ: WSGIEnvironment, head: Head, body_sent: bytes, answer: bytes, milliseconds: float) -> None:
         """Keep a request with its answer.
@@ -127,11 +127,11 @@ class JournalWriter:
             headers=_headers(environ) if context.headers is None else context.headers,
             head=head,
             milliseconds=milliseconds,
-            forced_answers=_forced_effects(context),
+            forced_answers=_forced_effects(context.effects) if context.effects else "",
             broken=context.broken,
         )
         if self.reads_bodies:
-            self._journal.add(raw_entry, self._bodies_noted(raw_entry, environ, body_sent, answer))
+            self._journal.add(raw_entry, self._bodies_noted(raw_entry, context, body_sent, answer))
         level = logging.DEBUG if is_preflight(raw_entry.method, environ) else logging.INFO
         if log.isEnabledFor(level):
             details = (_log_details.__wrapped__ if context.ignored else _log_details)(
@@ -141,14 +141,14 @@ class JournalWriter:
                 _Line(level, (raw_entry.method, _printable_target(path, query), head.status, milliseconds, details))
             )
 
-    def _bodies_noted(self, raw_entry: RawEntry, environ: WSGIEnvironment, body_sent: bytes, answer: bytes) -> bytes:
+    def _bodies_noted(self, raw_entry: RawEntry, context: Context, body_sent: bytes, answer: bytes) -> bytes:
         """Note both bodies, and what is to be said of the request; the body of the answer if it is whole."""
-        key, context, body = raw_entry.key, context_of(environ), decompress_body(answer, raw_entry.head.headers)
+        key, body = raw_entry.key, decompress_body(answer, raw_entry.head.headers)
         is_complete = raw_entry.head.is_complete and body is not None
         body = UNREADABLE.encode() if body is None else body
         raw_entry.answer = body if len(body) <= MAX_RAW_ANSWER else _beginning(key, body)
         if body_sent:
-            context.parts = _parts(raw_entry, environ, body_sent)
+            context.parts = _parts(raw_entry, context, body_sent)
             raw_entry.form = _form(key, context.parts)
             raw_entry.text = "" if raw_entry.form else _text(key, raw_entry, body_sent)
         raw_entry.remarks = list(self._remarks.remarks_on(raw_entry, context, body))
@@ -228,19 +228,18 @@ def _masked_target(key: str, path: str, query: str) -> tuple[str, str]:
     return masked_text(key, path), query
 
 
-def _parts(raw_entry: RawEntry, environ: WSGIEnvironment, body: bytes) -> Mapping[str, Part]:
+def _parts(raw_entry: RawEntry, context: Context, body: bytes) -> Mapping[str, Part]:
     """The parts of a form, read here only if an account's request was not carried out."""
-    context = context_of(environ)
     if context.parts is not None:
         return context.parts
     if context.body_refusal or not raw_entry.account or raw_entry.head.status == HTTPStatus.NOT_FOUND:
         return {}
-    return _read_form(environ, body)
+    return _read_form(raw_entry.headers.get("CONTENT_TYPE", ""), body)
 
 
-def _read_form(environ: WSGIEnvironment, body: bytes) -> Mapping[str, Part]:
+def _read_form(content_type: str, body: bytes) -> Mapping[str, Part]:
     """The parts of a form; none if it is malformed."""
-    media_type, options = parse_options_header(environ.get("CONTENT_TYPE", ""))
+    media_type, options = parse_options_header(content_type)
     with suppress(MalformedFormError, TooManyPartsError):
         if media_type == MULTIPART:
             return multipart(body, options.get("boundary", ""))
@@ -259,8 +258,10 @@ def _form(key: str, parts: Mapping[str, Part]) -> Form:
     """The beginning of a form, without what its files hold."""
     longest = MAX_TEXT_LENGTH + MAX_ESCAPE_LENGTH * len(key)
     return tuple(
-        (name, part.content[:longest] if isinstance(part.content, str) else _file(part))
-        for name, part in islice(parts.items(), MAX_FIELDS)
+        [
+            (name, content[:longest] if isinstance(content := part.content, str) else _file(part))
+            for name, part in islice(parts.items(), MAX_FIELDS)
+        ]
     )
 
 
@@ -287,9 +288,9 @@ def _printable_target(path: str, query: str) -> str:
     return text + "?" + quote(query, safe="/:@!$&'()*+,;=~-._%?[]")
 
 
-def _forced_effects(context: Context) -> str:
+def _forced_effects(effects: Iterable[Effect]) -> str:
     """What was forced on a request, for people."""
-    return ", ".join([effect.description for effect in context.effects])
+    return ", ".join([effect.description for effect in effects])
 
 
 @lru_cache(256)  # as above; not the names of parts, which may be long

@@ -109,6 +109,7 @@ class Value:
         text: what was sent; empty for a file.
         request, name, part: the request, the name and the part of a field.
         kind: the kind of field that it is, as the contract has it; empty if it is none of the resource's.
+        file: the content of a file where one belongs, or None.
     """
 
     location: str
@@ -117,15 +118,12 @@ class Value:
     name: str = ""
     part: Part | None = None
     kind: str = ""
+    file: bytes | None = None
 
     @property
     def is_odd_boolean(self) -> bool:
         """Whether it says neither 1 nor 0 where one of them belongs."""
         return self.kind == "boolean" and self.text not in ("0", "1")
-
-    @property
-    def file(self) -> bytes | None:
-        return self.part.content if self.kind == "file" and self.part and isinstance(self.part.content, bytes) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -505,11 +503,11 @@ def _matching_remarks(rows: Sequence[Row], item: object) -> Iterator[tuple[str, 
 def _fields(request: RequestFacts) -> Iterator[Value]:
     if request.target.form and request.target.writes:
         for name, part in request.parts.items():
-            field, text = (
-                request.target.writes.fields.get(name),
-                part.content if isinstance(part.content, str) else "",
-            )
-            yield Value(f'The field "{name[:40]}"', text, request, name, part, field.kind if field else "")
+            field, content = request.target.writes.fields.get(name), part.content
+            text, file = (content, None) if isinstance(content, str) else ("", content)
+            kind = field.kind if field else ""
+            location = f'The field "{name[:40]}"'
+            yield Value(location, text, request, name, part, kind, file if kind == "file" else None)
 
 
 def _missing_field(request: RequestFacts) -> str:

@@ -51,7 +51,7 @@ class MemoryAccount:
     @property
     def written_bytes(self) -> int:
         """About how much memory it takes beyond what it began with, in bytes."""
-        return sum(collection.written_bytes for collection in self.collections.values())
+        return sum([collection.written_bytes for collection in self.collections.values()])
 
     @property
     def size(self) -> int:

@@ -159,7 +159,7 @@ def _size(value: Any) -> int:
         if value.isascii() and value.isprintable() and not {'"', "\\"} & set(value):
             return getsizeof(value)
         return max(getsizeof(value), len(dumps(value)))
-    return getsizeof(value) + sum(getsizeof(getattr(value, name)) for name in getattr(value, "__slots__", ()))
+    return getsizeof(value) + sum([getsizeof(getattr(value, name)) for name in getattr(value, "__slots__", ())])
 
 
 EARLIEST, LATEST = 1970, 8998  # years that clocks can be set to
