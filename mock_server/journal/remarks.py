@@ -428,10 +428,12 @@ class Remarks:
             now = monotonic()
             _note_wait(account, request, now)
             _note_repetition(account, request, now)
-        remarks = [*target_remarks, *_matching_remarks(HISTORY_ROWS, request)]
+        remarks = [*target_remarks]
+        if request.before or request.elapsed or request.times >= POLLING_COUNT:  # few do
+            remarks += _matching_remarks(HISTORY_ROWS, request)
         if raw_entry.method not in ("GET", "HEAD"):
             remarks += _matching_remarks(WRITE_ROWS, request)
-            for value in _fields(request):
+            for value in _fields(request, target.writes) if target.form and target.writes else ():
                 remarks += _matching_remarks(FIELD_ROWS, value)
         if context.refusal and all(rule.startswith("client.") for _, rule in remarks):
             remarks.append((context.refusal.title, context.refusal.rule or REFUSED_RULE))
@@ -500,14 +502,15 @@ def _matching_remarks(rows: Sequence[Row], item: object) -> Iterator[tuple[str, 
             yield f"{row.text}; {row.fix}.".format(item=item, found=matched), row.rule
 
 
-def _fields(request: RequestFacts) -> Iterator[Value]:
-    if request.target.form and request.target.writes:
-        for name, part in request.parts.items():
-            field, content = request.target.writes.fields.get(name), part.content
-            text, file = (content, None) if isinstance(content, str) else ("", content)
-            kind = field.kind if field else ""
-            location = f'The field "{name[:40]}"'
-            yield Value(location, text, request, name, part, kind, file if kind == "file" else None)
+def _fields(request: RequestFacts, resource: Resource) -> list[Value]:
+    """The fields of a form for a resource."""
+    values = []
+    for name, part in request.parts.items():
+        field, content = resource.fields.get(name), part.content
+        text, file = (content, None) if isinstance(content, str) else ("", content)
+        kind, location = field.kind if field else "", f'The field "{name[:40]}"'
+        values.append(Value(location, text, request, name, part, kind, file if kind == "file" else None))
+    return values
 
 
 def _missing_field(request: RequestFacts) -> str:
