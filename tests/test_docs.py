@@ -152,7 +152,7 @@ def test_the_readme_is_short() -> None:
 
 def test_the_mock_begins_as_the_readme_shows() -> None:
     blocks = BLOCKS["README.md"]
-    shown = next(output for block in blocks for command, output in commands(block) if command.startswith("uvx "))
+    shown = next(output for block in blocks for command, output in commands(block) if command == "make mock")
     with running() as (_, lines):
         base_url = lines[0].split()[-1]
     assert "".join(lines).replace(base_url, "http://127.0.0.1:8000") == shown
