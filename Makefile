@@ -6,7 +6,7 @@ PINNED := $(INSTALL) --no-deps --require-hashes --requirement
 ITSELF := $(INSTALL) --no-deps --no-build-isolation --editable .
 LOCK := uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 pyproject.toml
 
-.PHONY: mock suite test test-all lint format generators prove situations pictures mutants mutation bench soak release lock clean
+.PHONY: mock suite test test-all lint format generators prove situations pictures site mutants mutation bench soak release lock clean
 
 mock: .venv/.mock  ## serve the demo data
 	@$(BIN)/mock-server $(if $(filter command,$(origin PORT)),--port $(PORT)) $(ARGS)
@@ -44,6 +44,9 @@ generators: tests/generators/node_modules/.ready  ## install generators of clien
 
 situations: .venv/.dev  ## judge correct servers in the weather of real deployments, and print a table
 	$(BIN)/python tests/situations.py $(ARGS)
+
+site: .venv/.dev  ## build a site of all pages, with search, in build/site; a link that leads nowhere is an error
+	$(BIN)/sphinx-build -q -W --keep-going -c docs . build/site
 
 pictures: .venv/.dev  ## make the pictures of the README anew, from real runs; needs Chromium
 	$(BIN)/python tests/pictures.py
