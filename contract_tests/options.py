@@ -1,5 +1,6 @@
 """The options of each command: what click reads, and what the command gets."""
 
+import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
@@ -64,6 +65,14 @@ def _duration(text: str | float) -> float:
     if not match:
         raise click.BadParameter(f'invalid time "{text}": expected something like 90s or 10m')
     return int(match[1]) * SECONDS[match[2]]
+
+
+class _Seconds(FloatRange):
+    """A number of seconds, which is neither `inf` nor `nan`, as ranges of numbers let pass."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        seconds: float = super().convert(value, param, ctx)
+        return seconds if math.isfinite(seconds) else self.fail(f"{value} is no number of seconds", param, ctx)
 
 
 def _header(text: str) -> tuple[str, str]:
@@ -162,9 +171,7 @@ class RunOptions(TargetOptions):
         type=IntRange(0),
         metavar="N",
     )
-    slowest: float | None = option(
-        "fail if an answer takes longer", type=FloatRange(0, min_open=True), metavar="SECONDS"
-    )
+    slowest: float | None = option("fail if an answer takes longer", type=_Seconds(0, min_open=True), metavar="SECONDS")
     public_base_url: str | None = url_option(PUBLIC)
     splash_create_path: str | None = option("path that creates splash pages, if not the documented one", metavar="PATH")
     jobs: int | None = option("have at most N requests under way [default: 6]", type=IntRange(1), metavar="N")
@@ -182,7 +189,7 @@ class RunOptions(TargetOptions):
     poison: bool = flag("also send a name that is not UTF-8, which breaks each list on some servers; this machine only")
     overlap: int = option("rounds of overlapping requests to judge", 0, type=IntRange(0), metavar="N")
     seed: int = option("seed of the generated requests", 0, type=IntRange(0), metavar="N")
-    lag: float = option("how long reads may lag writes", 2.1, type=FloatRange(0, 60), metavar="SECONDS")
+    lag: float = option("how long reads may lag writes", 2.1, type=_Seconds(0, 60), metavar="SECONDS")
     adopt: Path | None = file_option("first remove what earlier runs left, by the ledgers in here", metavar="DIR")
     ledger: Path | None = file_option("record what the run creates here, not in your state folder")
     waivers: Path | None = file_option("failures that are known and allowed for a while")

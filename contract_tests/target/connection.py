@@ -74,9 +74,9 @@ class Connection:
         proxy = proxy_of(base_url)
         if proxy is None:
             return _timed(urllib3.PoolManager(retries=False, timeout=timeout, ssl_context=context), self._addresses)
-        user = urlsplit(proxy).netloc.rpartition("@")[0]
-        headers = urllib3.make_headers(proxy_basic_auth=user) if user else None
         try:
+            user = urlsplit(proxy).netloc.rpartition("@")[0]
+            headers = urllib3.make_headers(proxy_basic_auth=user) if user else None
             return _timed(
                 urllib3.ProxyManager(proxy, retries=False, timeout=timeout, ssl_context=context, proxy_headers=headers),
                 self._addresses,

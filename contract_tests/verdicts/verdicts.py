@@ -284,8 +284,8 @@ def overall(  # noqa: PLR0913 - each of these affects the one word
         word, status = "interrupted: no claim", INTERRUPTED
     elif stale and status != FAILED:
         word, status = "a waiver is stale", FAILED
-    elif exceeded and status != FAILED:
-        word, status = f"{word}, but a limit is exceeded", FAILED
+    elif exceeded:
+        word, status = f"{word}, {'and' if status == FAILED else 'but'} a limit is exceeded", FAILED
     if not left:
         return word, status
     return f"{word}, with records left behind", status if status in (FAILED, UNUSABLE) else BROKEN

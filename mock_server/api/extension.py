@@ -4,6 +4,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from inspect import iscoroutinefunction
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Self
@@ -12,6 +13,8 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from flask import Flask
 
 from mock_server.errors import FROM_EXTENSION, SettingsError
+from mock_server.http.context import scheme_and_key
+from mock_server.http.masking import MAX_TRACE, masked_text
 
 MODULE = "mock_extension"
 FAILURE = b'{"errors": [{"title": "The extension of the mock failed; its log shows where.", "status": 500}]}'
@@ -74,8 +77,10 @@ def _answering(app: Flask) -> WSGIApplication:
                 return [b"".join(body)]
             finally:
                 getattr(body, "close", lambda: None)()  # PEP 3333
-        except BaseException:  # a `sys.exit()` of the file's too
-            app.logger.exception("an extension failed on %s %s", environ["REQUEST_METHOD"], environ["PATH_INFO"])
+        except BaseException:  # noqa: BLE001 - a `sys.exit()` of the file's too
+            key = scheme_and_key(environ)[1]
+            path, trace = masked_text(key, environ["PATH_INFO"]), masked_text(key, traceback.format_exc(), MAX_TRACE)
+            app.logger.error("an extension failed on %s %s\n%s", environ["REQUEST_METHOD"], path, trace)  # noqa: TRY400
             start_response("500 Internal Server Error", [("Content-Type", "application/json")])
             return [FAILURE]
 
@@ -88,13 +93,13 @@ def _run(app: Flask, path: Path, code: bytes) -> None:
     try:
         exec(compile(code, str(path), "exec"), module.__dict__)  # noqa: S102 - the user's own file
         function = getattr(module, "extend", None)
-        if function is not None:
+        if function is not None and not iscoroutinefunction(function):
             function(app)
-    except (Exception, SystemExit, KeyboardInterrupt) as error:
+    except BaseException as error:
         reason = error.msg if isinstance(error, SyntaxError) else error
         raise SettingsError(f"{path}{_line(error, path)}: {type(error).__name__}: {reason}") from error
-    if function is None:
-        raise SettingsError(f"{path} has no function `extend(app)`; define one")
+    if function is None or iscoroutinefunction(function):
+        raise SettingsError(f"{path} has no function `extend(app)`; define one, without async")
 
 
 def _line(error: BaseException, path: Path) -> str:

@@ -3,6 +3,7 @@
 import json
 import logging
 import re
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -19,8 +20,9 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from link_management_contract import Contract, Field, Resource
 from mock_server.errors import Refusal
-from mock_server.http.context import context_of
+from mock_server.http.context import context_of, scheme_and_key
 from mock_server.http.lean_flask import PreparedResponse
+from mock_server.http.masking import MAX_TRACE, masked_text
 from mock_server.settings.choices import Choices
 from mock_server.store.records import Record, Upload
 
@@ -214,7 +216,9 @@ class ErrorPages:
         return answer
 
     def _failure(self, error: Exception) -> AnyResponse:
-        log.error("%s %s failed", request.method, request.path, exc_info=error)
+        key = scheme_and_key(request.environ)[1]
+        trace = masked_text(key, "".join(traceback.format_exception(error)), MAX_TRACE)
+        log.error("%s %s failed\n%s", request.method, masked_text(key, request.path), trace)
         return self.response(
             Refusal("500", "The server failed to answer this request; its log says why.", mistake=False)
         )

@@ -28,7 +28,7 @@ from mock_server.shared.store import DamagedHeadError
 LOCAL_ONLY = "The control plane answers programs on this machine, and the mock's own pages, alone."
 BY_PROXY = "This request came by a proxy ({}), so anybody may have sent it: start the mock with a control token."
 UNAUTHORIZED = "The control plane of this mock asks for its control token."
-PROXIES = re.compile(r"HTTP_(FORWARDED|X_FORWARDED_\w+|X_REAL_IP|VIA)")
+PROXIES = re.compile(r"HTTP_(FORWARDED|X_FORWARDED_.*|X_REAL_IP|VIA)")
 POLICY = "default-src 'none'; {}; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 CSP = "img-src 'self' data:; style-src 'self' 'unsafe-inline'; script-src 'self'; connect-src 'self'; font-src 'self'"
 SWAGGER = Path(flask_swagger_ui.__file__).with_name("dist")
@@ -63,6 +63,8 @@ class Guard:
                 raise SettingsError(
                     f'invalid origin "{origin}": expected something like http://localhost:6006, without a path'
                 )
+        if self.token is not None and not (self.token.isascii() and self.token.isprintable()):
+            raise SettingsError("the control token has letters beyond ASCII, which headers cannot hold; give another")
         if self.token is not None and len(self.token) < MIN_TOKEN:
             raise SettingsError(
                 f"the control token has {len(self.token)} characters; give {MIN_TOKEN} or more that nobody guesses"

@@ -13,7 +13,7 @@ HIDDEN_TEXT = "[not shown: it may hold a key]"
 UNREADABLE = "[not shown: it cannot be decompressed]"
 SCHEMES = ("bearer", "basic", "digest", "token")
 WORDS = ("key", "token", "secret", "passw", "credential", "authorization", "cookie", "session")
-PAIR = re.compile(r"(?<![\w%.\[\]-])([\w%.\[\]-]{1,300})=\"?([^&;,\s\"'<>]+)")
+PAIR = re.compile(r"(?<![^\s&;?#\"'<>,:/])([^\s=&;?#\"'<>,:/]{1,300})=\"?([^&;\s\"<>]+)")
 MEMBER = re.compile(
     r'("([^"\\]{1,300})"\s*:\s*)(?:"(?:[^"\\]|\\.)*"?|[{\[]|[^\s,}\]"]+)'
 )  # of JSON, perhaps cut off in its value; of an object or a list, its beginning
@@ -24,6 +24,7 @@ MAX_KEY_LENGTH = 200  # characters of a key that is found however it is written;
 ESCAPE = re.compile(rb"\\u00([2-7][0-9a-fA-F])")
 ESCAPED_LETTER = re.compile(r"\\u00([46][1-9a-fA-F]|[57][0-9aA])")
 MAX_JSON_LENGTH = 64 * 2**10  # characters that are parsed
+MAX_TRACE = 20_000  # characters of a traceback in the log
 
 
 def is_secret(text: str) -> bool:

@@ -11,7 +11,15 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import chain, count, islice
 
-from mock_server.http.masking import MASKED, is_secret, masked_answer, masked_header, masked_key, masked_text
+from mock_server.http.masking import (
+    MASKED,
+    MIN_KEY_LENGTH,
+    is_secret,
+    masked_answer,
+    masked_header,
+    masked_key,
+    masked_text,
+)
 
 MAX_ENTRIES = 1000
 MAX_BYTES = 8 * 2**20
@@ -230,10 +238,17 @@ def _header_name(key: str) -> str:
 def _masked(key: str, headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Headers without a key, and without what their names say is secret."""
     masked_headers = {name: masked_header(name, text) for name, text in islice(headers, MAX_FIELDS)}
-    all_texts = "\n".join(masked_headers.values())
-    if len(all_texts) <= MAX_TEXT_LENGTH and masked_text(key, all_texts) == all_texts:  # as nearly always
+    names, all_texts = "\n".join(masked_headers), "\n".join(masked_headers.values())
+    is_short = len(all_texts) <= MAX_TEXT_LENGTH
+    if is_short and masked_text(key, all_texts) == all_texts and _masked_name(key, names) == names:  # as nearly always
         return masked_headers
-    return {name: masked_text(key, text) for name, text in masked_headers.items()}
+    return {_masked_name(key, name): masked_text(key, text) for name, text in masked_headers.items()}
+
+
+def _masked_name(key: str, name: str) -> str:
+    """The name of a header, which is no key, however its letters and hyphens are written."""
+    is_key = len(key) >= MIN_KEY_LENGTH and key.replace("_", "-").casefold() in name.casefold()
+    return MASKED if is_key else name
 
 
 @dataclass(slots=True)

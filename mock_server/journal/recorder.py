@@ -29,6 +29,7 @@ from mock_server.http.masking import (
     masked_answer,
     masked_body,
     masked_key,
+    masked_pairs,
     masked_query,
     masked_text,
 )
@@ -225,7 +226,7 @@ def _masked_target(key: str, path: str, query: str) -> tuple[str, str]:
     """Path and query of a WSGI environment without a key."""
     path = path.encode("latin-1").decode("utf-8", "replace")
     query = query and masked_text(key, masked_query(query[: MAX_TEXT_LENGTH + MAX_ESCAPE_LENGTH * len(key)]))
-    return masked_text(key, path), query
+    return masked_pairs(masked_text(key, path)), query
 
 
 def _parts(raw_entry: RawEntry, context: Context, body: bytes) -> Mapping[str, Part]:

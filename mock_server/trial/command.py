@@ -34,6 +34,8 @@ def try_client(options: TryOptions, settings: Mapping[str, Any]) -> int:
         SettingsError: if it can't be tried.
     """
     usual = Settings(**settings)
+    if options.minutes is not None and not math.isfinite(options.minutes):
+        raise SettingsError(f"--minutes is {options.minutes}; give a number, such as 5")
     vary = _kinds_to_vary(options, usual)
     before = report.read_failures(options.baseline) if options.baseline else None
     folder = options.report_dir and options.report_dir.absolute()  # whatever the command does to this folder

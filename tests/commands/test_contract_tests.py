@@ -166,6 +166,7 @@ def test_a_target_that_is_not_this_api_is_unusable(status: int, body: bytes, mes
         (["run", "--base-url", "http://127.0.0.1:1", "--read-only", "--allow-writes"], 4, "contradict each other"),
         (["prove", "--jobs", "1", "--defect", "total-is-1-more"], 4, "did you mean total-is-one-more"),
         (["prove", "--seeds", "0"], 4, "Invalid value for '--seeds': 0 is not in the range x>=1"),
+        (["run", "--base-url", "http://127.0.0.1:1", "--slowest", "nan"], 4, "nan is no number of seconds"),
         (["fix"], 4, "No such command 'fix'"),
     ],
 )

@@ -130,7 +130,8 @@ def test_the_proxy_of_the_environment_is_used_but_for_this_machine() -> None:
 
 
 @pytest.mark.parametrize(
-    "proxy", ["http://user:s3cret@:x", "socks9://user:s3cret@127.0.0.1:1", "http://u:s3/c#ret@h:1"]
+    "proxy",
+    ["http://user:s3cret@:x", "socks9://user:s3cret@127.0.0.1:1", "http://u:s3/c#ret@h:1", "http://u:s3cret@[::1"],
 )
 def test_a_proxy_that_cannot_be_used_is_told_without_its_password(proxy: str) -> None:
     ended = command("run", "--base-url", "http://links.example.com", "--read-only", *QUICK, http_proxy=proxy)

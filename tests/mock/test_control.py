@@ -173,6 +173,7 @@ def test_no_iframe_and_no_prefetch_holds_a_follower_of_the_journal(server: MockS
     [
         {"X-Forwarded-For": "203.0.113.7"},
         {"X-Forwarded-Host": "mock.example.com"},
+        {"X-Forwarded-!": "1"},
         {"Forwarded": "for=203.0.113.7"},
         {"X-Real-IP": "203.0.113.7"},
         {"Via": "1.1 proxy"},
@@ -185,6 +186,8 @@ def test_who_comes_by_a_proxy_needs_a_token(server: MockServer, headers: dict[st
         assert (status, body["errors"][0]["title"].startswith("This request came by a proxy")) == (403, True)
     with MockServer(control_token=TOKEN) as protected:
         assert ask(protected, "GET", "/_mock/state", headers=headers | {"Authorization": f"Bearer {TOKEN}"})[0] == 200
+        digest = {"Authorization": f'Digest username="u", password="{TOKEN}"'}
+        assert ask(protected, "GET", "/_mock/state", headers=headers | digest)[0] == 401
 
 
 def test_a_request_in_the_http_of_nginx_s_default_needs_a_token(server: MockServer) -> None:

@@ -144,9 +144,12 @@ def test_keys_meant_for_others_are_masked_in_any_body(server: MockServer, media_
 def test_keys_meant_for_others_are_masked_in_answers_and_addresses() -> None:
     with MockServer(choices={"list-redirect": "301"}) as server:
         headers = {"Referer": "http://localhost/?token=a-secret", "Prefer": "token=a-secret"}
-        ask(server, "GET", "/api/domains/?api_key=a-secret", headers=headers, allow_redirects=False)
+        headers |= {"X-A": "http://a/?token=b,a-secret", "X-B": "?token!=a-secret", "X-C": "/?token(1)='a-secret'"}
+        headers |= {"Demo-Key-Harbour": "1"}
+        ask(server, "GET", "/api/domains/;token=a-secret?api_key=a-secret", headers=headers, allow_redirects=False)
         (entry,) = journal(server)
     assert entry["headers"]["Referer"] == "http://localhost/?token=[key]"
+    assert "demo-key-harbour" not in json.dumps(entry).lower()
     assert "a-secret" not in json.dumps(entry)
 
 

@@ -326,6 +326,11 @@ def test_what_is_of_no_sense_is_refused_and_changes_nothing(
     assert client.get("/api/domains/1").status == 200
 
 
+def test_a_control_token_that_no_header_can_hold_is_refused() -> None:
+    with pytest.raises(SettingsError, match="the control token has letters beyond ASCII"):
+        MockServer("0.0.0.0", control_token="\u00e9" * 16)
+
+
 def test_an_empty_control_token_is_refused() -> None:
     with pytest.raises(SettingsError, match="the control token has 0 characters; give 16 or more that nobody guesses"):
         MockServer("0.0.0.0", control_token="")
