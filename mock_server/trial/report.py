@@ -109,7 +109,8 @@ def text(results: Document) -> str:
 def _summary_lines(entries: list[Entry], title: str) -> Iterator[str]:
     """How many variations of a kind had which result; of defects, those that the client did not notice."""
     counts = Counter(entry["result"] for entry in entries)
-    untried = f"; {counts[NOT_TRIED]} were not tried" if counts[NOT_TRIED] else ""
+    untried_count = counts[NOT_TRIED]
+    untried = f"; {untried_count} {'was' if untried_count == 1 else 'were'} not tried" if untried_count else ""
     if title == TITLES[BROKEN]:
         yield f"noticed {counts[FAILED]} of {len(entries)} {title} that no server may have{untried}"
         yield from (
@@ -117,6 +118,8 @@ def _summary_lines(entries: list[Entry], title: str) -> Iterator[str]:
         )
     else:
         yield f"survived {counts[SURVIVED] + counts[GAVE_UP]} of {len(entries)} {title}{untried}"
+        if names := dict.fromkeys(entry["name"] for entry in entries if entry["result"] == NOT_TRIED):
+            yield f"  not tried: {', '.join(names)}"
         if careful := [entry["name"] for entry in entries if entry["result"] == GAVE_UP]:
             yield f"  by giving up, without harm: {', '.join(careful)}"
 
@@ -157,7 +160,10 @@ def _details(entry: Entry) -> str:
     tests, first_error = entry["tests"], entry["first_error"]
     told += [f"in {test}" for test in tests[:TESTS_SHOWN]]
     told += [f"and {len(tests) - TESTS_SHOWN} more tests"] if len(tests) > TESTS_SHOWN else []
-    return "\n".join(line[:MAX_LINE_LENGTH] for line in [*told, *([f"it said: {first_error}"] if first_error else [])])
+    told += [f"it said: {first_error}"] if first_error else []
+    return "\n".join(
+        line if len(line) <= MAX_LINE_LENGTH else f"{line[:MAX_LINE_LENGTH]}\N{HORIZONTAL ELLIPSIS}" for line in told
+    )
 
 
 def _failing_value(entry: Entry) -> str:

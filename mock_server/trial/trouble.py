@@ -126,10 +126,9 @@ def _delete(collection: Collection, _: Resource, number: int) -> tuple[str, str]
 
 
 def _change(collection: Collection, resource: Resource, number: int) -> tuple[str, str]:
-    """Change a text of a record on which nothing depends, if it has one; its name and its value until then."""
-    texts = [
-        field for field in resource.fields.values() if field.kind == "text" and not (field.values or field.applies_when)
-    ]
+    """Change a text that reads show and nothing depends on, if there is one; its name and its value until then."""
+    shown_fields = (field for name, field in resource.fields.items() if name in resource.record_schema)
+    texts = [field for field in shown_fields if field.kind == "text" and not (field.values or field.applies_when)]
     name = texts[-1].name
     if name == resource.label:
         return "", ""

@@ -173,6 +173,18 @@ if 'newest, first' in titles and ({condition}):
     assert (first, others.count("newest.+first")) == (".", runs_of_one)
 
 
+def test_a_form_that_is_sent_whole_undoes_what_somebody_else_changed(tmp_path: Path) -> None:
+    text = """
+import json
+before = json.loads(get('/api/domains/1'))['data']
+form = '&'.join(f'{name}={before[name]}' for name in ('host', 'custom_index_url')).encode()
+headers = {'Authorization': 'Bearer ' + os.environ['API_KEY']}
+u.urlopen(u.Request(os.environ['MOCK_URL'] + '/api/domains/1', form, headers))
+"""
+    ended = tried("--only", "changed-meanwhile", client=script(tmp_path, text))
+    assert '"custom_index_url" was written as it was before somebody else changed it' in ended.stdout
+
+
 def test_a_create_that_is_sent_again_without_a_look_is_harm_though_it_is_refused(tmp_path: Path) -> None:
     ended = tried("--only", "lost-create", client=script(tmp_path, BLIND))
     assert ended.returncode == 1
@@ -421,7 +433,7 @@ def test_a_client_is_only_to_rely_on_no_more_than_before(tmp_path: Path) -> None
 def test_after_so_many_runs_it_stops_and_says_what_was_not_tried() -> None:
     ended = tried("--only", "create-status", "--runs", "2")
     assert ended.returncode == 6
-    assert "survived 1 of 2 choices; 1 were not tried\n2 runs in " in ended.stdout
+    assert "survived 1 of 2 choices; 1 was not tried\n  not tried: create-status\n2 runs in " in ended.stdout
 
 
 def test_a_person_is_asked_if_no_command_can_start_the_client() -> None:
