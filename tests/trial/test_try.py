@@ -213,7 +213,7 @@ sys.exit(not shown)
 def test_after_so_many_minutes_it_stops_and_says_what_was_not_tried() -> None:
     ended = tried("--minutes", "0.0001", "--only", "order", "--only", "500-once")
     assert ended.returncode == 6
-    assert "survived 0 of 1 kinds of trouble; 1 were not tried" in ended.stdout
+    assert "survived 0 of 1 kinds of trouble; 1 was not tried" in ended.stdout
     assert ended.stdout.rstrip().endswith("stopped after 0.0001 minutes")
 
 
