@@ -17,6 +17,7 @@ from link_management_contract.agents import QUOTED, Tools, answer, carried_out, 
 from mock_server import output
 from mock_server.control.instance import switch_values
 from mock_server.errors import Refusal, SettingsError
+from mock_server.journal.journal import frequent_remarks
 from mock_server.options import ServerOptions
 from mock_server.server import MockServer
 from mock_server.store.protocols import Account
@@ -80,7 +81,7 @@ class Session:
 
     def stop(self) -> str:
         """Stop the mock; it forgets everything."""
-        mistakes = [f"{rule}: {problem}" for problem, rule, _ in self._running.running.journal.frequent_remarks]
+        mistakes = [f"{rule}: {problem}" for problem, rule, _ in frequent_remarks(self._running.running.journal)]
         self.end()
         return answer(stopped=True, remarks={QUOTED: mistakes})
 

@@ -36,7 +36,7 @@ from mock_server.shared.store import Namespace
 from mock_server.store.accounts import MemoryAccounts
 from mock_server.store.fixtures import FixtureReader
 from mock_server.store.protocols import Accounts
-from mock_server.store.records import NewRecords, Uploads
+from mock_server.store.records import MemoryUploads, NewRecords
 
 YAML = "application/yaml"
 RENDERINGS: dict[str, tuple[Callable[[Contract], str], str]] = {
@@ -139,7 +139,7 @@ def _build_mock(settings: Settings, before: MockState | None, namespace: Namespa
     choices = Choices(contract.open_points, chosen_values, settings.grease)
     new_records = NewRecords(choices, settings.seed)
     representations = Representations(choices, None if settings.grease is None else JsonVariation(settings.grease))
-    uploads = before.forms.uploads if before else SharedUploads(namespace) if namespace else Uploads()
+    uploads = before.forms.uploads if before else SharedUploads(namespace) if namespace else MemoryUploads()
     reader = FixtureReader(contract.resources.values(), new_records, uploads)
     return MockState(
         settings=settings,

@@ -23,6 +23,7 @@ from mock_server.defects import DEFECTS
 from mock_server.effects.conditions import CONDITIONS
 from mock_server.errors import SettingsError
 from mock_server.forwarding.recording import FixtureRecording
+from mock_server.journal.journal import frequent_remarks
 from mock_server.server import MockServer
 from mock_server.settings.choices import HEADER, Choices
 from mock_server.settings.documents import write_document
@@ -181,7 +182,7 @@ def recorded(file: Path, recording: FixtureRecording, *, verbatim: bool) -> tupl
 def remarks(server: MockServer) -> str:
     """The remarks about all requests, the most frequent first."""
     running = server.running
-    rows = running.journal.frequent_remarks
+    rows = frequent_remarks(running.journal)
     lines = [
         line
         for text, rule, count in rows[:MAX_REMARKS]

@@ -16,7 +16,7 @@ from mock_server.errors import SettingsError
 from mock_server.forwarding.recording import Callers, FixtureRecording
 from mock_server.http.context import key_of
 from mock_server.journal.exports import archive
-from mock_server.journal.journal import Entry, Journal
+from mock_server.journal.journal import Entry, Journal, MemoryJournal
 from mock_server.journal.recorder import JournalWriter, Recording
 from mock_server.journal.remarks import Remarks
 from mock_server.options import SWITCHES
@@ -26,7 +26,7 @@ from mock_server.store.accounts import MemoryAccounts
 from mock_server.store.fixture_format import fixture_of, size_of_fixture
 from mock_server.store.fixtures import SHIPPED, FixtureReader
 from mock_server.store.protocols import Account
-from mock_server.store.records import Uploads
+from mock_server.store.records import MemoryUploads, Uploads
 
 MAX_RECORDS = 100_000
 
@@ -107,7 +107,7 @@ class Instance:
 
     def _create_stores(self, contract: Contract) -> tuple[Journal, Effects, MutableMapping[str, str]]:
         settings = self.settings
-        return Journal(settings.journal), Effects(contract.resources.values(), settings), {}
+        return MemoryJournal(settings.journal), Effects(contract.resources.values(), settings), {}
 
     def follow(self) -> None:
         """Take over what other processes have changed; in memory, there are none."""
@@ -269,7 +269,7 @@ class Instance:
         if name not in self.snapshots and len(self.snapshots) >= MAX_SNAPSHOTS:
             raise SettingsError(f"there are {MAX_SNAPSHOTS} snapshots already; delete one")
         if fixture is not None:
-            self._accounts_in(fixture, Uploads())  # only to see that it is valid
+            self._accounts_in(fixture, MemoryUploads())  # only to see that it is valid
         free = MAX_SNAPSHOT_BYTES - sum(getsizeof(text) for other, text in self.snapshots.items() if other != name)
         if fixture is None and size_of_fixture(self.mock.accounts) > free:
             self._refuse_snapshot()

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import chain, count, islice
+from typing import Protocol
 
 from mock_server.http.masking import (
     MASKED,
@@ -268,7 +269,46 @@ class _StoredEntry:
         return self.request
 
 
-class Journal:
+class Journal(Protocol):
+    """The latest requests, and how often each remark was made."""
+
+    most_entries: int
+
+    def add(self, request: RawEntry | Entry, answer: bytes = b"") -> None:
+        """Keep a request, and drop the oldest ones if there is no room.
+
+        Args:
+            request: the request.
+            answer: the whole body of its answer, of which the entry itself has the beginning.
+        """
+
+    @property
+    def remark_counts(self) -> dict[tuple[str, str], Count]:
+        """How often each remark was made, by what it says and its rule."""
+
+    def find(self, **filters: str) -> list[Entry]:
+        """The requests that match, oldest first.
+
+        Args:
+            filters: `account`, `method`, `status` and `path` (with `*` for anything) of the requests; `remarks` is `1`
+                for requests with remarks; `after` is the number of an entry.
+        """
+
+    def entry(self, number: int) -> Entry | None:
+        """One request, if it is still kept."""
+
+    @property
+    def exchanges(self) -> list[tuple[Entry, bytes | None]]:
+        """The requests, oldest first, each with the whole body of its answer, or None if that is not kept."""
+
+    def clear(self) -> None:
+        """Forget all of them, and the counts."""
+
+    def follow(self, seconds: float, **filters: str) -> Iterator[Entry | None]:
+        """Requests as they arrive, and None whenever none has arrived for some seconds."""
+
+
+class MemoryJournal:
     """The latest requests, within bounds, and how often each remark was made.
 
     Args:
@@ -288,12 +328,6 @@ class Journal:
         self._remark_counts: dict[tuple[str, str], Count] = {}
 
     def add(self, request: RawEntry | Entry, answer: bytes = b"") -> None:
-        """Keep a request, and drop the oldest ones if there is no room.
-
-        Args:
-            request: the request.
-            answer: the whole body of its answer, of which the entry itself has the beginning.
-        """
         size = request.size
         with self._lock:
             stored = _StoredEntry(next(self._numbers), size, request.key, request)
@@ -323,35 +357,20 @@ class Journal:
 
     @property
     def remark_counts(self) -> dict[tuple[str, str], Count]:
-        """How often each remark was made, by what it says and its rule."""
         with self._lock:
             return dict(self._remark_counts)
 
-    @property
-    def frequent_remarks(self) -> list[tuple[str, str, Count]]:
-        """Remarks with their rules and counts, the most frequent first."""
-        remarks = [(text, rule, count) for (text, rule), count in self.remark_counts.items()]
-        return sorted(remarks, key=lambda row: -row[2].times)
-
     def find(self, **filters: str) -> list[Entry]:
-        """The requests that match, oldest first.
-
-        Args:
-            filters: `account`, `method`, `status` and `path` (with `*` for anything) of the requests; `remarks` is `1`
-                for requests with remarks; `after` is the number of an entry.
-        """
         with self._lock:
             stored_entries = list(self._entries)  # of which entries are made while requests are answered
         return [stored.entry for stored in stored_entries if matches(stored.entry, filters)]
 
     def entry(self, number: int) -> Entry | None:
-        """One request, if it is still kept."""
         with self._lock:
             return next((stored.entry for stored in self._entries if stored.number == number), None)
 
     @property
     def exchanges(self) -> list[tuple[Entry, bytes | None]]:
-        """The requests, oldest first, each with the whole body of its answer, or None if that is not kept."""
         with self._lock:
             stored_answers = [(stored, self._answers.get(stored.number)) for stored in self._entries]
         return [(stored.entry, _unmasked_answer(stored, answer)) for stored, answer in stored_answers]
@@ -365,7 +384,6 @@ class Journal:
             self._bytes = 0
 
     def follow(self, seconds: float, **filters: str) -> Iterator[Entry | None]:
-        """Requests as they arrive, and None whenever none has arrived for some seconds."""
         last = int(filters.pop("after")) if "after" in filters else self._latest
         while True:
             with self._added:
@@ -390,6 +408,12 @@ def _unmasked_answer(stored: _StoredEntry, answer: bytes | None) -> bytes | None
     if answer is None:
         return None if stored.entry.answer else b""
     return masked_key(stored.key, answer)
+
+
+def frequent_remarks(journal: Journal) -> list[tuple[str, str, Count]]:
+    """Remarks with their rules and counts, the most frequent first."""
+    remarks = [(text, rule, count) for (text, rule), count in journal.remark_counts.items()]
+    return sorted(remarks, key=lambda row: -row[2].times)
 
 
 def is_preflight(method: str, headers: Collection[str]) -> bool:

@@ -17,14 +17,13 @@ from mock_server.journal.journal import (
     Count,
     Entry,
     File,
-    Journal,
     RawEntry,
     Remark,
     matches,
 )
 from mock_server.settings.settings import Settings
 from mock_server.shared.store import FullStoreError, Namespace, Store, StoreError
-from mock_server.store.records import BARE_FILE, LIMIT, Upload, Uploads
+from mock_server.store.records import BARE_FILE, LIMIT, Upload
 
 SECONDS_TO_LOOK = 0.2  # for new requests, while somebody follows them
 Result = TypeVar("Result")
@@ -66,7 +65,7 @@ return number
 """
 
 
-class SharedJournal(Journal):
+class SharedJournal:
     """The latest requests that any of the processes answered.
 
     Args:
@@ -286,7 +285,7 @@ return number
 """
 
 
-class SharedUploads(Uploads):
+class SharedUploads:
     """The content of the latest files, in Redis.
 
     Args:

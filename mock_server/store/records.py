@@ -11,7 +11,7 @@ from datetime import datetime
 from itertools import chain
 from json import dumps
 from sys import getsizeof
-from typing import Any
+from typing import Any, Protocol
 from zlib import crc32
 
 from link_management_contract import Resource
@@ -32,8 +32,21 @@ class Upload:
     key: int
 
 
-class Uploads:
-    """The content of the latest files; older content is dropped when the total exceeds a limit.
+class Uploads(Protocol):
+    """The content of the latest files; older content is dropped when the total exceeds a limit."""
+
+    def add(self, name: str, media_type: str, content: bytes) -> Upload:
+        """Keep a file, and drop the oldest ones if there is no room."""
+
+    def content(self, upload: Upload) -> bytes | None:
+        """The content of a file, or None if it was dropped."""
+
+    def find(self, key: int) -> tuple[str, bytes] | None:
+        """The media type and content of a file by its key, or None if it was dropped."""
+
+
+class MemoryUploads:
+    """The same in memory.
 
     Args:
         limit: how much is kept, in bytes.
@@ -47,7 +60,6 @@ class Uploads:
         self._lock = threading.Lock()
 
     def add(self, name: str, media_type: str, content: bytes) -> Upload:
-        """Keep a file, and drop the oldest ones if there is no room."""
         with self._lock:
             self._count += 1
             self._files[self._count] = media_type, content
@@ -57,12 +69,10 @@ class Uploads:
             return Upload(name, media_type, len(content), self._count)
 
     def content(self, upload: Upload) -> bytes | None:
-        """The content of a file, or None if it was dropped."""
         with self._lock:
             return self._files.get(upload.key, ("", None))[1]
 
     def find(self, key: int) -> tuple[str, bytes] | None:
-        """The media type and content of a file by its key, or None if it was dropped."""
         with self._lock:
             return self._files.get(key)
 

@@ -15,7 +15,7 @@ from wire import HARBOUR, PNG, Client, over_network
 
 from mock_server import MockServer
 from mock_server.http.masking import UNREADABLE, masked_answer, masked_whole
-from mock_server.journal.journal import MAX_TEXT_LENGTH, Count, Entry, Head, Journal, RawEntry, Remark
+from mock_server.journal.journal import MAX_TEXT_LENGTH, Count, Entry, Head, MemoryJournal, RawEntry, Remark
 
 SHARED = pytest.mark.usefixtures("store")  # for what a store in Redis does in code of its own
 
@@ -270,7 +270,7 @@ def test_it_is_followed(server: MockServer) -> None:
 
 
 def test_it_is_bounded_in_number_and_in_bytes() -> None:
-    kept = Journal(most_entries=3, most_bytes=6500)
+    kept = MemoryJournal(most_entries=3, most_bytes=6500)
     for _ in range(5):
         kept.add(Entry("", "", "GET", "/", "", {}))
     assert [entry.number for entry in kept.find()] == [3, 4, 5]
@@ -280,7 +280,7 @@ def test_it_is_bounded_in_number_and_in_bytes() -> None:
 
 @pytest.mark.parametrize("place", ["names", "answer"])
 def test_long_names_of_headers_and_headers_of_answers_count_as_its_bytes(place: str) -> None:
-    kept, long = Journal(most_bytes=100_000), "X" * 1000
+    kept, long = MemoryJournal(most_bytes=100_000), "X" * 1000
     headers = {f"{long}{number}": "" for number in range(20)} if place == "names" else {}
     head = Head(200, [(long, long)] * 10 if place == "answer" else [])
     for _ in range(50):
@@ -289,7 +289,7 @@ def test_long_names_of_headers_and_headers_of_answers_count_as_its_bytes(place: 
 
 
 def test_a_remark_is_counted_after_its_request_is_gone() -> None:
-    kept = Journal(most_entries=1)
+    kept = MemoryJournal(most_entries=1)
     for _ in range(3):
         kept.add(Entry("", "", "GET", "/", "", {}, remarks=[Remark("wrong", "a.rule")]))
     assert kept.remark_counts == {("wrong", "a.rule"): Count(3, "GET /", "")}

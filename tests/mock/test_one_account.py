@@ -10,6 +10,7 @@ from asking import control, told
 from wire import ALPINE, HARBOUR, Client, over_network
 
 from mock_server import MockServer
+from mock_server.journal.journal import frequent_remarks
 
 SHARED = pytest.mark.usefixtures("store")  # for what a store in Redis does in code of its own
 
@@ -116,9 +117,9 @@ def test_mistakes_of_an_account_are_meant_until_it_starts_again(server: MockServ
     for _ in range(2):
         control(server, "POST", "/accounts/sandbox-one/meant", json=["client.unknown-parameter"])
         client.get("/api/domains/?limit=1")
-    assert server.running.journal.frequent_remarks == []
+    assert frequent_remarks(server.running.journal) == []
     control(server, "POST", "/accounts/sandbox-one/reset")
     client.get("/api/domains/?limit=1")
-    assert [count.times for _, _, count in server.running.journal.frequent_remarks] == [1]
+    assert [count.times for _, _, count in frequent_remarks(server.running.journal)] == [1]
     answer = control(server, "POST", "/accounts/sandbox-one/meant", json={"rule": 1})
     assert (answer.status_code, told(answer)[:26]) == (400, "expected an array of rules")

@@ -12,6 +12,7 @@ from wire import HARBOUR, PNG
 
 from mock_server import MockServer
 from mock_server.errors import SettingsError
+from mock_server.journal.journal import frequent_remarks
 
 KEY = {"Authorization": f"Bearer {HARBOUR}"}
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -329,7 +330,7 @@ def test_a_mistake_that_is_meant_does_not_count_and_is_still_shown(server: MockS
     ask(server, "POST", "/api/domains", data={"custom_index_url": "https://example.com/"})
     ask(server, "GET", "/api/domains/?limit=5")
     assert [rule for _, rule in remarks(server)] == ["forms.host-required", "client.unknown-parameter"]
-    assert [rule for _, rule, _ in server.running.journal.frequent_remarks] == ["client.unknown-parameter"]
+    assert [rule for _, rule, _ in frequent_remarks(server.running.journal)] == ["client.unknown-parameter"]
     with pytest.raises(SettingsError, match=r'no remark is about "form.\*"; remarks are about rules such as'):
         server.running.remarks.expect("Harbour Books", ["form.*"])
 
@@ -337,7 +338,7 @@ def test_a_mistake_that_is_meant_does_not_count_and_is_still_shown(server: MockS
 def test_a_rule_that_is_ignored_does_not_count() -> None:
     with MockServer(ignore_remarks=("client.unknown-*",)) as server:
         ask(server, "GET", "/api/domains/?limit=5")
-        assert server.running.journal.frequent_remarks == []
+        assert frequent_remarks(server.running.journal) == []
     with pytest.raises(SettingsError, match='no remark is about "unknown"'):
         MockServer(ignore_remarks=("unknown",))
 
