@@ -46,8 +46,8 @@ def main() -> None:
     """Make all of them, and say how large they are."""
     FOLDER.mkdir(exist_ok=True)
     with MockServer(port=8000, defects=("total-is-one-more",)) as server, TemporaryDirectory() as folder:
-        progress, printed = record(server.base_url, Path(folder))
-        (FOLDER / "run.svg").write_text(recording(progress, printed), "utf-8")
+        progress, output_lines = record(server.base_url, Path(folder))
+        (FOLDER / "run.svg").write_text(recording(progress, output_lines), "utf-8")
         account = Client(over_network(server.base_url), HARBOUR)
         account.post("/api/domains", {"host": "start.example.com"})
         for path in ("/api/domains/?results_per_page=10", "/api/splash-pages/", "/api/domains/999"):
@@ -88,29 +88,29 @@ def record(base_url: str, report_dir: Path) -> tuple[list[Timed], list[str]]:
         os.close(writer)
         started, progress = time.monotonic(), list[Timed]()
         try:
-            while shown := os.read(reader, 4096).decode():
-                line = re.split(r"[\r\n]+", ESCAPES.sub("", shown).strip())[-1]
+            while piece := os.read(reader, 4096).decode():
+                line = re.split(r"[\r\n]+", ESCAPES.sub("", piece).strip())[-1]
                 progress += [(time.monotonic() - started, line)] if line else []
         except OSError:  # how Linux says that nobody writes any more
             pass
         progress.append((time.monotonic() - started, ""))
         assert process.stdout
-        printed = process.stdout.read()
-    return progress, printed.replace(str(report_dir), "contract-reports").strip().splitlines()
+        output_lines = process.stdout.read()
+    return progress, output_lines.replace(str(report_dir), "contract-reports").strip().splitlines()
 
 
-def recording(progress: list[Timed], printed: list[str]) -> str:
+def recording(progress: list[Timed], output_lines: list[str]) -> str:
     """An SVG that shows a command, its progress, and what it prints in the end."""
     command = "$ contract-tests run --base-url http://127.0.0.1:8000 --resources domains"
     rows = [_text(0, command, "stays", 0)]
-    for (begins, shown), (ends, _) in pairwise(progress):
-        rows.append(_text(1, shown[:COLUMNS], "passes", FIRST_SECOND + begins, ends - begins))
-    for number, line in enumerate(printed, start=1):
+    for (begins, line), (ends, _) in pairwise(progress):
+        rows.append(_text(1, line[:COLUMNS], "passes", FIRST_SECOND + begins, ends - begins))
+    for number, line in enumerate(output_lines, start=1):
         is_verdict = line.startswith(("fail: ", "fix this first", "does not conform"))
         text = line if len(line) <= COLUMNS else f"{line[: COLUMNS - 1]}\N{HORIZONTAL ELLIPSIS}"
         rows.append(_text(number, text, "stays fail" if is_verdict else "stays", FIRST_SECOND + progress[-1][0]))
     width = round(COLUMNS * LETTER_WIDTH) + 2 * MARGIN
-    height = (len(printed) + 1) * LINE_HEIGHT + 2 * MARGIN
+    height = (len(output_lines) + 1) * LINE_HEIGHT + 2 * MARGIN
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">'
     return "\n".join([head, f"<style>{STYLE}</style>", *rows, "</svg>\n"])
 

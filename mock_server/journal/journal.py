@@ -240,8 +240,11 @@ def _masked(key: str, headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Headers without a key, and without what their names say is secret."""
     masked_headers = {name: masked_header(name, text) for name, text in islice(headers, MAX_FIELDS)}
     names, all_texts = "\n".join(masked_headers), "\n".join(masked_headers.values())
-    is_short = len(all_texts) <= MAX_TEXT_LENGTH
-    if is_short and masked_text(key, all_texts) == all_texts and _masked_name(key, names) == names:  # as nearly always
+    if (
+        len(all_texts) <= MAX_TEXT_LENGTH
+        and masked_text(key, all_texts) == all_texts
+        and _masked_name(key, names) == names
+    ):  # as nearly always
         return masked_headers
     return {_masked_name(key, name): masked_text(key, text) for name, text in masked_headers.items()}
 

@@ -194,13 +194,13 @@ class SharedEffects(Effects):
             state = _state(head)
             count = len(state.effects)
             result = change(state)
-            forced = [asdict(effect) for effect in state.effects]
-            if len(forced) > count and len(json.dumps(forced, ensure_ascii=False).encode()) > MAX_FORCED_BYTES:
+            effects = [asdict(effect) for effect in state.effects]
+            if len(effects) > count and len(json.dumps(effects, ensure_ascii=False).encode()) > MAX_FORCED_BYTES:
                 raise SettingsError(
                     f"each request on a store reads all that is forced, which takes {MAX_FORCED_BYTES:,} bytes"
                     " at most; force shorter bodies and headers, or remove some"
                 )
-            head |= {"forced": forced, "forced_count": state.count}
+            head |= {"forced": effects, "forced_count": state.count}
             return result
 
         return self._store.edit(edit)

@@ -220,7 +220,7 @@ class ClientTest:
 
     def _failed_result(self, variation: Variation) -> Result:
         """How the client failed, whichever of its tests ran."""
-        return next(result for (tried, _), result in self._results.items() if tried == variation and result.failure)
+        return next(result for (key, _), result in self._results.items() if key == variation and result.failure)
 
     def _failed_alike(self, choices: Sequence[Choice], tests: Sequence[str]) -> bool:
         """Whether the tests that fail with some choices also failed with them and others."""

@@ -156,13 +156,13 @@ def _trouble_rows(entries: Iterable[Entry], heading: str) -> Iterator[tuple[str,
 def _details(entry: Entry) -> str:
     """The tests that failed and the first error, and how the client ended if that is not its exit status."""
     endings = [finding["what"] for finding in entry["findings"] if entry["kind"] == OPEN]
-    told = [ending for ending in endings if ENDLESS in ending or OWN_LIMIT in ending]
+    lines = [ending for ending in endings if ENDLESS in ending or OWN_LIMIT in ending]
     tests, first_error = entry["tests"], entry["first_error"]
-    told += [f"in {test}" for test in tests[:TESTS_SHOWN]]
-    told += [f"and {len(tests) - TESTS_SHOWN} more tests"] if len(tests) > TESTS_SHOWN else []
-    told += [f"it said: {first_error}"] if first_error else []
+    lines += [f"in {test}" for test in tests[:TESTS_SHOWN]]
+    lines += [f"and {len(tests) - TESTS_SHOWN} more tests"] if len(tests) > TESTS_SHOWN else []
+    lines += [f"it said: {first_error}"] if first_error else []
     return "\n".join(
-        line if len(line) <= MAX_LINE_LENGTH else f"{line[:MAX_LINE_LENGTH]}\N{HORIZONTAL ELLIPSIS}" for line in told
+        line if len(line) <= MAX_LINE_LENGTH else f"{line[:MAX_LINE_LENGTH]}\N{HORIZONTAL ELLIPSIS}" for line in lines
     )
 
 
