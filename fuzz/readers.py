@@ -41,7 +41,7 @@ from mock_server.settings.settings import Settings
 from mock_server.store.accounts import MemoryAccounts
 from mock_server.store.fixture_format import fixture_of
 from mock_server.store.fixtures import Fixture, FixtureReader
-from mock_server.store.records import NewRecords, Record, Upload, Uploads
+from mock_server.store.records import NewRecords, Record, Upload, MemoryUploads
 
 LENIENT = {"text": "sanitised", "url-form": "normalised", "host-letters": "lowered", "boolean-words": "understood"}
 STRICT = {"text": "refused", "bad-value": "refused", "cleared-text": "refused", "other-types-fields": "refused"}
@@ -53,7 +53,7 @@ def try_form(data: bytes) -> None:
     """A request with a form: its `Content-Type` is the first line, its body the rest."""
     media_type, _, body = data.partition(b"\n")
     for operation, chosen in (("create", LENIENT), ("update", STRICT)):
-        forms = Forms(_choices(**chosen), shipped_contract().rules, Uploads(), max_body=2**20)
+        forms = Forms(_choices(**chosen), shipped_contract().rules, MemoryUploads(), max_body=2**20)
         for resource in shipped_contract().resources.values():
             request = Request(_environ(media_type, body))
             with suppress(Refusal):
@@ -97,7 +97,7 @@ def _head(part: Part) -> bytes:
 
 def try_fixture(data: bytes) -> None:
     """A fixture; what is accepted is saved as a snapshot, and restored."""
-    contract, choices, uploads = shipped_contract(), _choices(), Uploads()
+    contract, choices, uploads = shipped_contract(), _choices(), MemoryUploads()
     reader = FixtureReader(contract.resources.values(), NewRecords(choices, 0), uploads)
     with _file(data, "fixture.yaml") as path:
         try:
@@ -110,7 +110,7 @@ def try_fixture(data: bytes) -> None:
     assert _held(restored, uploads) == _held(fixture, uploads)
 
 
-def _held(fixture: Fixture, uploads: Uploads) -> tuple[Any, ...]:
+def _held(fixture: Fixture, uploads: MemoryUploads) -> tuple[Any, ...]:
     """What a fixture holds; files are compared by their content, and records have the order of their ids."""
 
     def held(record: Record) -> tuple[Any, ...]:
