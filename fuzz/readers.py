@@ -41,7 +41,7 @@ from mock_server.settings.settings import Settings
 from mock_server.store.accounts import MemoryAccounts
 from mock_server.store.fixture_format import fixture_of
 from mock_server.store.fixtures import Fixture, FixtureReader
-from mock_server.store.records import NewRecords, Record, Upload, MemoryUploads
+from mock_server.store.records import MemoryUploads, NewRecords, Record, Upload
 
 LENIENT = {"text": "sanitised", "url-form": "normalised", "host-letters": "lowered", "boolean-words": "understood"}
 STRICT = {"text": "refused", "bad-value": "refused", "cleared-text": "refused", "other-types-fields": "refused"}
