@@ -284,7 +284,7 @@ def overall(  # noqa: PLR0913 - each of these affects the one word
         word, status = "interrupted: no claim", INTERRUPTED
     elif stale and status != FAILED:
         word, status = "a waiver is stale", FAILED
-    elif exceeded:
+    if exceeded and not (is_gone or interrupted):
         word, status = f"{word}, {'and' if status == FAILED else 'but'} a limit is exceeded", FAILED
     if not left:
         return word, status

@@ -12,9 +12,8 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from flask import Flask
 
+from mock_server.api.representations import failure_text
 from mock_server.errors import FROM_EXTENSION, SettingsError
-from mock_server.http.context import scheme_and_key
-from mock_server.http.masking import MAX_TRACE, masked_text
 
 MODULE = "mock_extension"
 FAILURE = b'{"errors": [{"title": "The extension of the mock failed; its log shows where.", "status": 500}]}'
@@ -78,9 +77,7 @@ def _answering(app: Flask) -> WSGIApplication:
             finally:
                 getattr(body, "close", lambda: None)()  # PEP 3333
         except BaseException:  # noqa: BLE001 - a `sys.exit()` of the file's too
-            key = scheme_and_key(environ)[1]
-            path, trace = masked_text(key, environ["PATH_INFO"]), masked_text(key, traceback.format_exc(), MAX_TRACE)
-            app.logger.error("an extension failed on %s %s\n%s", environ["REQUEST_METHOD"], path, trace)  # noqa: TRY400
+            app.logger.error("an extension failed on %s", failure_text(environ, traceback.format_exc()))  # noqa: TRY400
             start_response("500 Internal Server Error", [("Content-Type", "application/json")])
             return [FAILURE]
 
@@ -96,10 +93,17 @@ def _run(app: Flask, path: Path, code: bytes) -> None:
         if function is not None and not iscoroutinefunction(function):
             function(app)
     except BaseException as error:
-        reason = error.msg if isinstance(error, SyntaxError) else error
-        raise SettingsError(f"{path}{_line(error, path)}: {type(error).__name__}: {reason}") from error
+        raise SettingsError(f"{path}{_line(error, path)}: {type(error).__name__}: {_reason(error)}") from error
     if function is None or iscoroutinefunction(function):
         raise SettingsError(f"{path} has no function `extend(app)`; define one, without async")
+
+
+def _reason(error: BaseException) -> str:
+    """What an error says; nothing if it cannot say it."""
+    try:
+        return str(error.msg if isinstance(error, SyntaxError) else error)
+    except BaseException:  # noqa: BLE001 - of the user's own making
+        return ""
 
 
 def _line(error: BaseException, path: Path) -> str:

@@ -12,6 +12,7 @@ from html import escape
 from http import HTTPStatus
 from itertools import repeat
 from typing import Any
+from wsgiref.types import WSGIEnvironment
 
 from flask import Flask, Response, redirect, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
@@ -19,10 +20,11 @@ from werkzeug.wrappers import Request
 from werkzeug.wrappers import Response as AnyResponse
 
 from link_management_contract import Contract, Field, Resource
+from link_management_contract.texts import printable
 from mock_server.errors import Refusal
 from mock_server.http.context import context_of, scheme_and_key
 from mock_server.http.lean_flask import PreparedResponse
-from mock_server.http.masking import MAX_TRACE, masked_text
+from mock_server.http.masking import MAX_TRACE, masked_key, masked_pairs, masked_text
 from mock_server.settings.choices import Choices
 from mock_server.store.records import Record, Upload
 
@@ -216,12 +218,20 @@ class ErrorPages:
         return answer
 
     def _failure(self, error: Exception) -> AnyResponse:
-        key = scheme_and_key(request.environ)[1]
-        trace = masked_text(key, "".join(traceback.format_exception(error)), MAX_TRACE)
-        log.error("%s %s failed\n%s", request.method, masked_text(key, request.path), trace)
+        trace = "".join(traceback.format_exception(error))
+        log.error("failed: %s", failure_text(request.environ, trace))
         return self.response(
             Refusal("500", "The server failed to answer this request; its log says why.", mistake=False)
         )
+
+
+def failure_text(environ: WSGIEnvironment, trace: str) -> str:
+    """Which request failed, and the end of a traceback, without the request's key."""
+    key = scheme_and_key(environ)[1]
+    target = printable(masked_pairs(masked_text(key, f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}")))
+    for spelling in (key, repr(key)[1:-1]):
+        trace = masked_key(spelling, trace.encode()).decode()
+    return f"{target}\n{trace[-MAX_TRACE:]}"
 
 
 NUMBER = re.compile(r"[0-9]{1,4000}", re.ASCII)

@@ -63,8 +63,8 @@ class Guard:
                 raise SettingsError(
                     f'invalid origin "{origin}": expected something like http://localhost:6006, without a path'
                 )
-        if self.token is not None and not (self.token.isascii() and self.token.isprintable()):
-            raise SettingsError("the control token has letters beyond ASCII, which headers cannot hold; give another")
+        if self.token and not re.fullmatch("[!-~]([ -~]*[!-~])?", self.token):
+            raise SettingsError("the control token is none that a header can hold; give visible ASCII characters")
         if self.token is not None and len(self.token) < MIN_TOKEN:
             raise SettingsError(
                 f"the control token has {len(self.token)} characters; give {MIN_TOKEN} or more that nobody guesses"

@@ -79,9 +79,12 @@ def key_of(environ: WSGIEnvironment) -> str:
 
 def shows_token(environ: WSGIEnvironment, token: str | None) -> bool:
     """Whether a request shows a token, as a bearer token or as the password of basic authentication."""
-    credentials = Authorization.from_header(environ.get("HTTP_AUTHORIZATION"))
-    basic_password = credentials.password if credentials and credentials.type == "basic" else None
-    secret = credentials.token if credentials and credentials.type == "bearer" else basic_password
+    scheme, secret = scheme_and_key(environ)
+    if scheme.lower() == "basic":
+        credentials = Authorization.from_header(environ.get("HTTP_AUTHORIZATION"))
+        secret = (credentials and credentials.password) or ""
+    elif scheme.lower() != "bearer":
+        return False
     return bool(secret and token and compare_digest(secret.encode(), token.encode()))
 
 

@@ -13,7 +13,8 @@ HIDDEN_TEXT = "[not shown: it may hold a key]"
 UNREADABLE = "[not shown: it cannot be decompressed]"
 SCHEMES = ("bearer", "basic", "digest", "token")
 WORDS = ("key", "token", "secret", "passw", "credential", "authorization", "cookie", "session")
-PAIR = re.compile(r"(?<![^\s&;?#\"'<>,:/])([^\s=&;?#\"'<>,:/]{1,300})=\"?([^&;\s\"<>]+)")
+NAME = re.compile(r"(?<![^\s&;?#\"'<>,:/=])([^\s=&;?#\"'<>,:/]+)=")  # of a pair, such as `token=x`
+PAIR_VALUE = re.compile(r'"(?:[^"\\]|\\.)*"?|[^&\s"<>]+')
 MEMBER = re.compile(
     r'("([^"\\]{1,300})"\s*:\s*)(?:"(?:[^"\\]|\\.)*"?|[{\[]|[^\s,}\]"]+)'
 )  # of JSON, perhaps cut off in its value; of an object or a list, its beginning
@@ -46,7 +47,7 @@ def masked_header(name: str, text: str) -> str:
 def masked_query(query: str) -> str:
     if not query or not is_secret(unquote_plus(query)):
         return query
-    pairs = (pair.partition("=") for pair in re.split("([&;])", query))
+    pairs = (pair.partition("=") for pair in re.split("(&)", query))
     return "".join(
         f"{name}{equals}{MASKED}" if equals and is_secret(unquote_plus(name)) else f"{name}{equals}{text}"
         for name, equals, text in pairs
@@ -88,12 +89,23 @@ def masked_pairs(text: str) -> str:
     """A text that may contain `name=value`, as in a URL, or `"name": "value"`, without secrets."""
     if not (("=" in text or ":" in text) and is_secret(unquote_plus(text))):
         return text
-    text = PAIR.sub(lambda match: f"{match[1]}={MASKED}" if is_secret(unquote_plus(match[1])) else match[0], text)
+    text = _without_secret_pairs(text)
     if secret_member := next(
         (member for member in MEMBER.finditer(text) if member[0][-1] in "{[" and is_secret(member[2])), None
     ):
         text = f'{text[: secret_member.end() - 1]}"{MASKED}"'  # where it ends is not known
     return MEMBER.sub(lambda match: f'{match[1]}"{MASKED}"' if is_secret(match[2]) else match[0], text)
+
+
+def _without_secret_pairs(text: str) -> str:
+    """A text without the values of pairs whose names suggest a secret."""
+    pieces, end = list[str](), 0
+    for name in NAME.finditer(text):
+        if name.start() >= end and is_secret(unquote_plus(name[1])):
+            value = PAIR_VALUE.match(text, name.end())
+            pieces += [text[end : name.end()], MASKED if value else ""]
+            end = value.end() if value else name.end()
+    return "".join([*pieces, text[end:]])
 
 
 def masked_body(text: str) -> str:

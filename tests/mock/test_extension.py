@@ -145,6 +145,7 @@ def test_it_is_read_again_with_all_records_kept_and_a_mistake_changes_nothing(tm
         ("def extend(app:\n", "mine.py, line 1: SyntaxError: '(' was never closed"),
         ("import json\n\n1 / 0\n", "mine.py, line 3: ZeroDivisionError: division by zero"),
         ("raise SystemExit(3)\n", "mine.py, line 1: SystemExit: 3"),
+        ("class Odd(Exception):\n    def __str__(self):\n        exit(5)\nraise Odd\n", "mine.py, line 4: Odd: "),
         ("raise KeyboardInterrupt\n", "mine.py, line 1: KeyboardInterrupt: "),
         ("import asyncio\nraise asyncio.CancelledError\n", "mine.py, line 2: CancelledError: "),
         ("async def extend(app):\n    pass\n", "mine.py has no function `extend(app)`; define one, without async"),

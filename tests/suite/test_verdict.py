@@ -45,6 +45,7 @@ KEYLESS = result(
         ([FAIL], {"left": True}, ("does not conform, with records left behind", 1)),
         ([PASS], {"stale": True}, ("a waiver is stale", 1)),
         ([PASS], {"exceeded": True}, ("conforms, but a limit is exceeded", 1)),
+        ([PASS], {"exceeded": True, "stale": True}, ("a waiver is stale, and a limit is exceeded", 1)),
         ([FAIL], {"exceeded": True}, ("does not conform, and a limit is exceeded", 1)),
         ([PASS], {"interrupted": True}, ("interrupted: no claim", 2)),
         ([FAIL], {"interrupted": True, "left": True}, ("interrupted: no claim, with records left behind", 3)),

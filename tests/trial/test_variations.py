@@ -27,7 +27,6 @@ def narrowing(count: int, *needed: set[int]) -> tuple[list[list[int]], int]:
 
 
 def test_one_choice_among_51_is_found_in_at_most_nine_runs() -> None:
-    assert len(POINTS) == 51
     found = {number: narrowing(51, {number}) for number in range(51)}
     assert all(smallest == [[number]] for number, (smallest, _) in found.items())
     assert max(runs for _, runs in found.values()) == 8
