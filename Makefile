@@ -48,7 +48,7 @@ situations: .venv/.dev  ## judge correct servers in the weather of real deployme
 site: .venv/.dev  ## build a site of all pages, with search, in build/site; a link that leads nowhere is an error
 	$(BIN)/sphinx-build -q -W --keep-going -c docs . build/site
 
-pictures: .venv/.dev  ## make the pictures of the README anew, from real runs; needs Chromium
+pictures: .venv/.dev  ## take the pictures of the README again, from real runs; needs Chromium
 	$(BIN)/python tests/pictures.py
 
 prove: .venv/.dev  ## check that each rule fails exactly when it should

@@ -90,11 +90,13 @@ def _run(app: Flask, path: Path, code: bytes) -> None:
     try:
         exec(compile(code, str(path), "exec"), module.__dict__)  # noqa: S102 - the user's own file
         function = getattr(module, "extend", None)
-        if function is not None and not iscoroutinefunction(function):
+        if iscoroutinefunction(function):
+            function = None
+        if function is not None:
             function(app)
     except BaseException as error:
         raise SettingsError(f"{path}{_line(error, path)}: {type(error).__name__}: {_reason(error)}") from error
-    if function is None or iscoroutinefunction(function):
+    if function is None:
         raise SettingsError(f"{path} has no function `extend(app)`; define one, without async")
 
 

@@ -24,7 +24,7 @@ from link_management_contract.texts import printable
 from mock_server.errors import Refusal
 from mock_server.http.context import context_of, scheme_and_key
 from mock_server.http.lean_flask import PreparedResponse
-from mock_server.http.masking import MAX_TRACE, masked_key, masked_pairs, masked_text
+from mock_server.http.masking import masked_key, masked_pairs, masked_text
 from mock_server.settings.choices import Choices
 from mock_server.store.records import Record, Upload
 
@@ -225,12 +225,16 @@ class ErrorPages:
         )
 
 
+MAX_TRACE = 20_000  # characters of a traceback in the log
+
+
 def failure_text(environ: WSGIEnvironment, trace: str) -> str:
     """Which request failed, and the end of a traceback, without the request's key."""
     key = scheme_and_key(environ)[1]
-    target = printable(masked_pairs(masked_text(key, f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}")))
+    path = environ["PATH_INFO"].encode("latin-1").decode("utf-8", "replace")
+    target = printable(masked_pairs(masked_text(key, f"{environ['REQUEST_METHOD']} {path}")))
     for spelling in (key, repr(key)[1:-1]):
-        trace = masked_key(spelling, trace.encode()).decode()
+        trace = masked_key(spelling, trace.encode(errors="backslashreplace")).decode(errors="replace")
     return f"{target}\n{trace[-MAX_TRACE:]}"
 
 

@@ -25,7 +25,6 @@ MAX_KEY_LENGTH = 200  # characters of a key that is found however it is written;
 ESCAPE = re.compile(rb"\\u00([2-7][0-9a-fA-F])")
 ESCAPED_LETTER = re.compile(r"\\u00([46][1-9a-fA-F]|[57][0-9aA])")
 MAX_JSON_LENGTH = 64 * 2**10  # characters that are parsed
-MAX_TRACE = 20_000  # characters of a traceback in the log
 
 
 def is_secret(text: str) -> bool:

@@ -187,6 +187,7 @@ def test_a_hook_that_fails_is_answered_and_logged_with_its_line(
     [
         ["@app.after_request", "def forget(answer):", "    answer.headers['X-A'] = 'b'"],
         ["@app.before_request", "def leave():", "    raise SystemExit"],
+        ["@app.before_request", "def leave():", "    raise SystemExit('\\udc80')"],
         [
             "@app.after_request",
             "def break_off(answer):",
@@ -194,7 +195,7 @@ def test_a_hook_that_fails_is_answered_and_logged_with_its_line(
             "    return answer",
         ],
     ],
-    ids=["no answer", "an exit", "a body that breaks"],
+    ids=["no answer", "an exit", "an exit that no encoding knows", "a body that breaks"],
 )
 def test_what_flask_itself_fails_on_is_answered_and_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, lines: list[str]
