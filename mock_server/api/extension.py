@@ -4,7 +4,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from inspect import iscoroutinefunction
+from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Self
@@ -90,14 +90,14 @@ def _run(app: Flask, path: Path, code: bytes) -> None:
     try:
         exec(compile(code, str(path), "exec"), module.__dict__)  # noqa: S102 - the user's own file
         function = getattr(module, "extend", None)
-        if iscoroutinefunction(function):
-            function = None
+        if iscoroutinefunction(function) or isasyncgenfunction(function) or isgeneratorfunction(function):
+            function = None  # a call of such a function would do nothing
         if function is not None:
             function(app)
     except BaseException as error:
         raise SettingsError(f"{path}{_line(error, path)}: {type(error).__name__}: {_reason(error)}") from error
     if function is None:
-        raise SettingsError(f"{path} has no function `extend(app)`; define one, without async")
+        raise SettingsError(f"{path} has no function `extend(app)`; define one, without async and yield")
 
 
 def _reason(error: BaseException) -> str:

@@ -149,6 +149,8 @@ def test_it_is_read_again_with_all_records_kept_and_a_mistake_changes_nothing(tm
         ("raise KeyboardInterrupt\n", "mine.py, line 1: KeyboardInterrupt: "),
         ("import asyncio\nraise asyncio.CancelledError\n", "mine.py, line 2: CancelledError: "),
         ("async def extend(app):\n    pass\n", "mine.py has no function `extend(app)`; define one, without async"),
+        ("def extend(app):\n    yield\n", "mine.py has no function `extend(app)`; define one, without async and yield"),
+        ("async def extend(app):\n    yield\n", "mine.py has no function `extend(app)`; define one, without async"),
         ("from json import loads\ndef extend(app):\n    loads('{')\n", "mine.py, line 3: JSONDecodeError: "),
         ("def extends(app):\n    pass\n", "mine.py has no function `extend(app)`; define one"),
         ("def extend():\n    pass\n", "mine.py: TypeError: extend() takes 0 positional arguments"),
