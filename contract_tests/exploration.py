@@ -25,7 +25,7 @@ from contract_tests.survey.form_values import harmless, type_form, value
 from contract_tests.survey.lifecycle import Update, change, delete, remove, see_late
 from contract_tests.survey.probes import probes
 from contract_tests.survey.visitor import Visitor
-from contract_tests.target.target import WriteRefusedError
+from contract_tests.target.ownership import WriteRefusedError
 from link_management_contract import Contract, Resource, operation_of
 
 WITH_FILES, WITH_TYPES = 1.17, 1.78  # times as many requests for a resource that has them: its probes take as many
@@ -94,7 +94,7 @@ class Exploration:
 
 
 def _look_first(visitor: Visitor) -> None:
-    visitor.evidence.explored_from = visitor.target.request_count
+    visitor.evidence.explored_from = visitor.target.budget.request_count
     see_late(visitor, visitor.list_settled())
 
 

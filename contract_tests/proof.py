@@ -21,7 +21,8 @@ from contract_tests.evidence.observation import NEEDS_ALL, NEEDS_CONTROL, Chapte
 from contract_tests.repro.script import Script, script_of
 from contract_tests.repro.trial import BROKEN, run_script
 from contract_tests.run import SAME_ID_RULES, Options, Progress, further_requests, needed, run
-from contract_tests.target.target import JOBS, Limits
+from contract_tests.target.budget import Limits
+from contract_tests.target.target import JOBS
 from contract_tests.verdicts.verdicts import VIOLATED, Outcome, Result, Verdict
 from link_management_contract import Contract, Rule
 

@@ -34,11 +34,12 @@ from contract_tests.survey.on_demand import poison, send_large_files
 from contract_tests.survey.same_ids import write_to_same_ids
 from contract_tests.survey.visit import CLEANING_UP, ExtraSteps, Step, visit
 from contract_tests.survey.visitor import Lag, Visitor
+from contract_tests.target.budget import BUDGET_SPENT, BudgetSpentError, Limits
 from contract_tests.target.connection import Connection, is_loopback
 from contract_tests.target.identities import WRONG_KEY, identities
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.preflight import preflight
-from contract_tests.target.target import BUDGET_SPENT, JOBS, BudgetSpentError, Limits, Target
+from contract_tests.target.target import JOBS, Target
 from contract_tests.verdicts.open_points import remarks
 from contract_tests.verdicts.verdicts import (
     Outcome,
@@ -275,7 +276,7 @@ def run(  # noqa: PLR0913, PLR0917 - what a run tells, and how it ends
         KeyboardInterrupt: if the run had to end.
     """
     judging = Run(contract, options, ledger or Ledger(), progress, certain)
-    judging.target.interrupted = interrupted
+    judging.target.budget.interrupted = interrupted
     judging.look_first()
     try:
         try:
@@ -322,10 +323,10 @@ class Run:
         keys = identities(options.api_key, options.second_api_key)
         self.target = Target(options.base_url, keys, ledger, options.limits, options.connection)
         self._report = progress
-        self.target.waiting = self._report_waiting
+        self.target.retries.waiting = self._report_waiting
         self._chapter = "looking"
         self._paired: list[Visitor] = []
-        self.target.on_request = lambda request_count: progress(self._chapter, request_count)
+        self.target.budget.on_request = lambda request_count: progress(self._chapter, request_count)
         if options.explore:  # Schemathesis is slow to load
             Thread(target=import_module, args=("contract_tests.exploration",), daemon=True).start()
 
@@ -362,7 +363,7 @@ class Run:
         self._chapter = CLEANING_UP if self._paired else self._chapter
 
         def remove(visitor: Visitor) -> None:
-            with self.target.cleaning_up(), suppress(BudgetSpentError):
+            with self.target.budget.cleaning_up(), suppress(BudgetSpentError):
                 remove_all(visitor)
 
         self.target.side_by_side([partial(remove, visitor) for visitor in self._paired])
@@ -411,9 +412,9 @@ class Run:
     def shrink(self) -> None:
         """Try what was found again with fewer requests, of each rule for the first resource that breaks it."""
         target, limits = self.target, self._options.limits
-        limit = target.request_count // A_SHARE if self._options.shrink is None else self._options.shrink
+        limit = target.budget.request_count // A_SHARE if self._options.shrink is None else self._options.shrink
         slow = limits.interval > SLOW and self._options.shrink is None
-        if not limit or slow or limits.read_only or target.stop_reason or target.interrupted():
+        if not limit or slow or limits.read_only or target.budget.stop_reason or target.budget.interrupted():
             return
         looks_only = bool(target.ledger.left)  # if something could not be removed, nothing more is made
         findings_by_resource: dict[str, list[tuple[Rule, Violation]]] = {}
@@ -438,8 +439,8 @@ class Run:
         """Run the scripts of what was found, those of fewest requests first, and keep those that show it."""
         target, limits, connection = self.target, self._options.limits, self._options.connection
         curl = curl_options(connection, self._options.base_url)
-        is_left_out = limits.read_only or target.is_rate_limited or curl is None or which("curl") is None
-        if not self._options.try_scripts or is_left_out or target.interrupted():
+        is_left_out = limits.read_only or target.budget.is_rate_limited or curl is None or which("curl") is None
+        if not self._options.try_scripts or is_left_out or target.budget.interrupted():
             return
         results = [result for visits in self.visits for result in visits.results]
         violated = [result for result in first_violated(results) if result.rule.decided_by != "round"]
@@ -450,7 +451,7 @@ class Run:
         for resource in dict.fromkeys(result.resource for result in violated):
             visitor = Visitor(target, self._contract.resources[resource], lag=self._lag)
             for result in violated:
-                if result.findings[0].is_repeatable and result.resource == resource and not target.interrupted():
+                if result.findings[0].is_repeatable and result.resource == resource and not target.budget.interrupted():
                     self._try_script(result, visitor, str(curl))
 
     def _try_script(self, result: Result, visitor: Visitor, curl: str) -> None:
@@ -461,7 +462,7 @@ class Run:
         for steps in [shortest, None] if shortest and resource == result.resource else [None]:
             subject = (options.base_url, rule, visitor.resource, result.findings[0], exchanges)
             attempt = script(*subject, steps, options.public_base_url, BROKEN)
-            may_send = target.may_send(REQUESTS_OF_A_STEP * len(attempt.exchanges))
+            may_send = target.budget.may_send(REQUESTS_OF_A_STEP * len(attempt.exchanges))
             writes = any(step.request.method != "GET" for step in attempt.exchanges)
             if not may_send or (writes and target.ledger.left) or any(map(shows_key, attempt.exchanges)):
                 return  # if something could not be removed, nothing more is made
@@ -476,10 +477,10 @@ class Run:
             keys = {"CONTRACT_API_KEY": options.api_key, "CONTRACT_SECOND_API_KEY": options.second_api_key or ""}
             variables = keys | {"MARK": run_marker, "CURL_OPTIONS": curl}
             try:
-                status, requests = run_script(attempt.text, variables, min(MAX_SECONDS, target.seconds_left))
-                target.count_elsewhere(requests)
+                status, requests = run_script(attempt.text, variables, min(MAX_SECONDS, target.budget.seconds_left))
+                target.budget.count_elsewhere(requests)
             finally:
-                with target.cleaning_up(), suppress(BudgetSpentError):
+                with target.budget.cleaning_up(), suppress(BudgetSpentError):
                     if writes:
                         remove_all(visitor)
                 for entry in entries:
@@ -525,12 +526,12 @@ class Run:
 
     def _report_waiting(self, seconds: float, reason: str) -> None:
         reason = printable(self._masking.text(reason))  # it may hold what the server wrote
-        self._report(f"{reason}: {WAITING} {seconds:.3g} s", self.target.request_count)
+        self._report(f"{reason}: {WAITING} {seconds:.3g} s", self.target.budget.request_count)
 
     def _begin_chapter(self, visits: Visits, chapter: str) -> None:
         """Report a chapter that begins, and now and then what has failed so far."""
         self._chapter = f"{visits.resource.name}: {chapter}"
-        self._report(self._chapter, self.target.request_count)
+        self._report(self._chapter, self.target.budget.request_count)
         is_awaited = self._certain or self._options.max_failures
         if is_awaited and (started := time.monotonic()) > self._next_look:
             self._next_look = math.inf  # until this look is over
@@ -546,8 +547,10 @@ class Run:
             confirmed = [result for resource_results in self._certain_results.values() for result in resource_results]
             failed = {result.id for result in confirmed if result.verdict is Verdict.FAIL}
             limit = self._options.max_failures
-            if limit and len(failed) >= limit and not self.target.stop_reason:
-                self.target.stop_reason = f"stopped, as {len(failed)} checks failed and --max-failures is {limit}"
+            if limit and len(failed) >= limit and not self.target.budget.stop_reason:
+                self.target.budget.stop_reason = (
+                    f"stopped, as {len(failed)} checks failed and --max-failures is {limit}"
+                )
             if self._certain and not failed <= self._certain_failures:
                 self._certain(self.outcome(confirmed, has_notes=False))
             self._certain_failures |= failed
@@ -595,7 +598,7 @@ class Run:
             results=tuple(final_results),
             exchanges=tuple(exchanges),
             tries=tuple(exchange for exchange in self.target.all_exchanges if exchange.number not in judged_numbers),
-            requests=self.target.request_count,
+            requests=self.target.budget.request_count,
             not_run=not_run,
             created=sum(entry.identifier is not None for entry in ledger.entries),
             left=tuple(ledger.left),
@@ -692,8 +695,8 @@ def side_by_side(steps: Sequence[Callable[[], None]], target: Target) -> None:
     for step in steps:
         waiting.put(step)
     errors: list[BaseException] = []
-    end_event, was_interrupted = Event(), target.interrupted
-    target.interrupted = lambda: end_event.is_set() or was_interrupted()
+    end_event, was_interrupted = Event(), target.budget.interrupted
+    target.budget.interrupted = lambda: end_event.is_set() or was_interrupted()
 
     def work(is_done: Event) -> None:
         try:
@@ -716,7 +719,7 @@ def side_by_side(steps: Sequence[Callable[[], None]], target: Target) -> None:
         errors.insert(0, error)
         end_event.set()
         _wait_for(working)  # a second interrupt ends the tidying, too
-    target.interrupted = was_interrupted
+    target.budget.interrupted = was_interrupted
     if errors:
         raise errors[0]
 

@@ -81,7 +81,7 @@ def simulated_clock() -> Iterator[SimulatedClock]:
 def no_pauses(simulated_clock: SimulatedClock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "PAUSES", (0.0,))
     monkeypatch.setattr(waiting, "SETTLING", 0.0)
-    monkeypatch.setattr("contract_tests.target.target.PAUSE", 0.0)
+    monkeypatch.setattr("contract_tests.target.retries.PAUSE", 0.0)
 
 
 @pytest.fixture

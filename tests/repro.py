@@ -6,8 +6,8 @@ from wire import ALPINE, HARBOUR
 
 from contract_tests.repro.script import script_of
 from contract_tests.run import Options, run
+from contract_tests.target.budget import Limits
 from contract_tests.target.ledger import Ledger
-from contract_tests.target.target import Limits
 from contract_tests.verdicts.verdicts import Outcome
 from link_management_contract import shipped_contract
 from mock_server import MockServer

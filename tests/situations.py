@@ -26,20 +26,19 @@ from io import BytesIO
 from pathlib import Path
 from threading import RLock
 from typing import Any
-from unittest.mock import patch
 from urllib.parse import urlsplit
 
 import urllib3
+from answered import Answered
 from clock import SimulatedClock
 from independent import IndependentServer
 from werkzeug.test import Client as WsgiClient
 
 from contract_tests import run as running
 from contract_tests.errors import UnusableTargetError
-from contract_tests.evidence.exchange import Request
 from contract_tests.run import Options
+from contract_tests.target.budget import Limits
 from contract_tests.target.ledger import Ledger
-from contract_tests.target.target import Limits, Target
 from contract_tests.verdicts.verdicts import Outcome, Verdict
 from link_management_contract import shipped_contract
 from mock_server import Settings, create_app
@@ -101,23 +100,17 @@ Weather = Callable[[Sent, Forward], Reply]
 MakeWeather = Callable[[int], Weather]  # from a seed
 
 
-class WeatherTarget(Target):
-    """A target whose connection leads through the weather to a server."""
+def through(weather: Weather, forward: Forward) -> Answered:
+    """A connection that leads through the weather to a server."""
 
-    def __init__(self, weather: Weather, forward: Forward, *args: Any) -> None:
-        super().__init__(*args)
-        self._weather, self._forward = weather, forward
-
-    def _next_request(self, request: Request) -> Any:
-        super()._next_request(request)
-        return self  # in place of connections
-
-    def request(self, method: str, url: str, body: Any, headers: Mapping[str, str], **_: Any) -> Any:
+    def answer(method: str, url: str, body: Any, headers: Mapping[str, str], **_: Any) -> urllib3.HTTPResponse:
         whole = body if body is None or isinstance(body, bytes) else b"".join(body)
-        reply = self._weather(Sent(method, url.removeprefix(BASE_URL), whole, dict(headers)), self._forward)
+        reply = weather(Sent(method, url.removeprefix(BASE_URL), whole, dict(headers)), forward)
         if reply.status is None:
             raise urllib3.exceptions.ProtocolError("connection reset by peer")
         return urllib3.HTTPResponse(BytesIO(reply.body), reply.headers, reply.status, preload_content=False)
+
+    return Answered(answer)
 
 
 def in_process(app: Any) -> Forward:
@@ -372,9 +365,8 @@ def judge_server(
     """Judge a server in some weather, on a clock of its own."""
     with ExitStack() as stacked:
         stacked.enter_context(SimulatedClock().running())
-        target_class = partial(WeatherTarget, weather, forward)
-        stacked.enter_context(patch.object(running, "Target", target_class))
-        options = Options(BASE_URL, KEYS[0], second_api_key=KEYS[1], limits=Limits(requests=3000), seed=seed)
+        limits, connection = Limits(requests=3000), through(weather, forward)
+        options = Options(BASE_URL, KEYS[0], second_api_key=KEYS[1], limits=limits, connection=connection, seed=seed)
         options = replace(options, **changes)
 
         def judge_once(number: int) -> Judgement:

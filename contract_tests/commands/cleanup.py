@@ -72,7 +72,9 @@ def _removed(contract: Contract, ledger: Ledger, options: TargetOptions) -> str:
     if not ledger.needed and not ledger.unread:
         ledger.discard()
     count = sum(entry.removed and entry.identifier is not None for entry in unfinished)
-    return f"{target.request_count} requests to {ledger.base_url}; {count} records removed, {len(ledger.left)} left"
+    return (
+        f"{target.budget.request_count} requests to {ledger.base_url}; {count} records removed, {len(ledger.left)} left"
+    )
 
 
 def _check(ledger: Ledger, options: CleanupOptions, api_key: str) -> None:

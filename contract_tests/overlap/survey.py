@@ -13,8 +13,10 @@ from contract_tests.evidence.marks import mark_of, shows
 from contract_tests.overlap.rules import changed_in, has_changed, orders, steps_of
 from contract_tests.survey.form_values import type_form
 from contract_tests.survey.visitor import Visitor
+from contract_tests.target.budget import BudgetSpentError
 from contract_tests.target.ledger import Entry
-from contract_tests.target.target import MAX_SIMULTANEOUS, BudgetSpentError, WriteRefusedError
+from contract_tests.target.ownership import WriteRefusedError
+from contract_tests.target.target import MAX_SIMULTANEOUS
 
 BURSTS = (20, MAX_SIMULTANEOUS, MAX_SIMULTANEOUS)  # the last over connections that are open already
 CREATES, READS = 3, 4  # at one moment

@@ -12,8 +12,9 @@ from contract_tests.repro.replayed import marks_of, rejudge, with_markers
 from contract_tests.repro.steps import selections, steps_to
 from contract_tests.survey.cleanup import remove_all
 from contract_tests.survey.visitor import Visitor
+from contract_tests.target.budget import BudgetSpentError
 from contract_tests.target.ledger import Entry
-from contract_tests.target.target import BudgetSpentError, WriteRefusedError
+from contract_tests.target.ownership import WriteRefusedError
 from contract_tests.verdicts.verdicts import ShortestSteps
 from link_management_contract import Resource, Rule
 
@@ -57,17 +58,19 @@ class Shrinking:
             looks_only: whether nothing may be written.
         """
         shortest_by_rule, target = dict[str, ShortestSteps](), self._visitor.target
-        end = target.request_count + max_requests
+        end = target.budget.request_count + max_requests
         try:
             for number, (rule, finding) in enumerate(findings):
-                request_share = max(MIN_REQUESTS, (end - target.request_count) // (len(findings) - number))
+                request_share = max(MIN_REQUESTS, (end - target.budget.request_count) // (len(findings) - number))
                 steps = steps_to(rule, self._visitor.resource, finding, exchanges)
                 if looks_only:
                     steps = [step for step in steps if step.request.method == "GET"]
                     if finding.exchange not in steps:
                         continue
                 with suppress(_SpentError):
-                    for shortest in self._smaller(rule, finding, steps, min(end, target.request_count + request_share)):
+                    for shortest in self._smaller(
+                        rule, finding, steps, min(end, target.budget.request_count + request_share)
+                    ):
                         shortest_by_rule[rule.id] = shortest
                 last = shortest_by_rule.get(rule.id)
                 if self._is_stopped:
@@ -82,7 +85,7 @@ class Shrinking:
             pass
         finally:
             if not looks_only:
-                with target.cleaning_up(), suppress(BudgetSpentError):
+                with target.budget.cleaning_up(), suppress(BudgetSpentError):
                     self._forget_deleted()
                     remove_all(self._visitor)
         return shortest_by_rule
@@ -97,7 +100,7 @@ class Shrinking:
         earlier = [step for step in exchanges if step.number < subject.number]
         own_reads = [step for step in earlier if step.request.method == "GET" and step.request.identity == OWN_KEY]
         is_own_or_write = subject.request.identity == OWN_KEY or subject.request.method != "GET"
-        if is_own_or_write or not own_reads or self._visitor.target.request_count + 2 * len(exchanges) > end:
+        if is_own_or_write or not own_reads or self._visitor.target.budget.request_count + 2 * len(exchanges) > end:
             return False
         steps_without_reads = [step for step in earlier if step not in own_reads]
         answers = [self._answers([*steps_without_reads, subject], exchanges) for _ in range(2)]
@@ -109,7 +112,7 @@ class Shrinking:
 
         def counts(attempt: Callable[[], object]) -> tuple[int, int]:
             shown_count = try_count = 0
-            while try_count < MAX_TRIES and not self._is_stopped and target.request_count + len(steps) <= end:
+            while try_count < MAX_TRIES and not self._is_stopped and target.budget.request_count + len(steps) <= end:
                 try_count += 1
                 shown_count += bool(attempt())
             return shown_count, try_count
@@ -155,7 +158,7 @@ class Shrinking:
             nonlocal shortest
             if attempt in tried_steps or not attempt or self._is_stopped:
                 return False
-            if self._visitor.target.request_count + len(attempt) > end:
+            if self._visitor.target.budget.request_count + len(attempt) > end:
                 raise _SpentError
             tried_steps.append(attempt)
             shorter = self._try(rule, finding, attempt, steps)

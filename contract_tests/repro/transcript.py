@@ -14,7 +14,7 @@ from contract_tests.evidence.exchange import METHODS, Exchange, Expect, FormValu
 from contract_tests.evidence.multipart import USUAL, FormStyle
 from contract_tests.evidence.observation import NotApplicable, Satisfied, Undecided, Violation
 from contract_tests.repro.replayed import rejudge, with_markers
-from contract_tests.target.target import REDIRECTS
+from contract_tests.target.wire import REDIRECTS
 from link_management_contract import Contract, Resource, Rule
 
 STEP = rb"^--- %s (\d+)\. [A-Z]+ (\S+).*\n"  # with the name of the script's own folder, which no server knows

@@ -7,7 +7,7 @@ from contract_tests.evidence.marks import mark_of
 from contract_tests.survey.form_values import type_form
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.availability import is_page
-from contract_tests.target.target import WriteRefusedError
+from contract_tests.target.ownership import WriteRefusedError
 
 MAX_KINDS = 12  # of failures that are asked again
 Kind = tuple[str, frozenset[str], tuple[tuple[str, str], ...], object]

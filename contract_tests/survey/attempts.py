@@ -16,7 +16,7 @@ from contract_tests.survey.pages import page
 from contract_tests.survey.simultaneous import read_at_once
 from contract_tests.survey.visitor import MAX_RETRIES, Visitor
 from contract_tests.target.identities import IDENTITIES, NOBODY, OTHER_CASES
-from contract_tests.target.target import WriteRefusedError
+from contract_tests.target.ownership import WriteRefusedError
 
 READS = ("list", "read")
 MAX_RECORDS_READ = 5  # records of the account that are read where nothing is written

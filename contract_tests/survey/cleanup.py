@@ -11,7 +11,8 @@ from contract_tests.evidence.marks import begins, shows
 from contract_tests.survey.lifecycle import see_late
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.ledger import Entry
-from contract_tests.target.target import Target, WriteRefusedError
+from contract_tests.target.ownership import WriteRefusedError
+from contract_tests.target.target import Target
 from link_management_contract import Resource
 
 ALL_PAGES = 1000  # enough for an account with a million records
@@ -24,7 +25,7 @@ def clean_up(target: Target, resource: Resource) -> None:
     """Delete what an earlier run has left of one resource, wherever it is in the collection."""
     visitor = Visitor(target, resource)
     visitor.most_pages = ALL_PAGES
-    with target.cleaning_up():
+    with target.budget.cleaning_up():
         remove_all(visitor)
 
 

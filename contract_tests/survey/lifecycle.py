@@ -11,7 +11,7 @@ from contract_tests.evidence.multipart import FORM_STYLES, NOTHING_CHOSEN, STREA
 from contract_tests.survey.form_values import SCRIPTS, image, long_form, optional, type_form, value
 from contract_tests.survey.visitor import AwaitedRead, Visitor
 from contract_tests.target.identities import ALL_RESOURCES
-from contract_tests.target.target import WriteRefusedError
+from contract_tests.target.ownership import WriteRefusedError
 from link_management_contract import Resource
 
 

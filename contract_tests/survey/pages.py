@@ -97,8 +97,8 @@ def watch_others(visitor: Visitor) -> bool:
     evidence = visitor.evidence
     ends = [(period.before.exchange, period.after.exchange) for period in evidence.change_periods]
     longest = max((after.number - before.number for before, after in ends if before and after), default=0)
-    before, requests_before = visitor.list_settled(), visitor.target.request_count
-    while visitor.target.request_count < requests_before + max(MIN_CONTROL_REQUESTS, 2 * longest):
+    before, requests_before = visitor.list_settled(), visitor.target.budget.request_count
+    while visitor.target.budget.request_count < requests_before + max(MIN_CONTROL_REQUESTS, 2 * longest):
         for _ in range(BETWEEN_LISTINGS):
             visitor.page(results_per_page="10")
         after = visitor.list_settled()

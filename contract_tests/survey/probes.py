@@ -29,7 +29,7 @@ from contract_tests.survey.form_values import (
 from contract_tests.survey.lifecycle import Update, change, remove, reshape, shapes_of
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.identities import ALL_RESOURCES, IDENTITIES, OTHER_CASES
-from contract_tests.target.target import WriteRefusedError
+from contract_tests.target.ownership import WriteRefusedError
 
 SUBJECTS = 3  # records made for the probes
 ODD_NUMBERS = ("0", "-1", "x", "100000000000000000000")

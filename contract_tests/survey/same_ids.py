@@ -11,7 +11,7 @@ from contract_tests.evidence.exchange import OTHER, OWN_KEY, Exchange, Expect
 from contract_tests.survey.creating import Create, InvisibleError, create
 from contract_tests.survey.visit import free_marker
 from contract_tests.survey.visitor import Visitor
-from contract_tests.target.target import WriteRefusedError
+from contract_tests.target.ownership import WriteRefusedError
 
 MAX_CREATES, PAIRS = 3, 2  # records of one resource; ids that two resources are to share
 

@@ -10,7 +10,7 @@ QUERY = {"results_per_page": "10", "page": "1"}
 def read_at_once(visitor: Visitor, identifier: int) -> None:
     """Send lists of the account at one moment, with those and reads of the other; not at a limited rate."""
     target = visitor.target
-    if target.is_rate_limited:
+    if target.budget.is_rate_limited:
         return
     own_list = visitor.list_of(QUERY, Expect.OPEN)
     groups = [[own_list, own_list]]

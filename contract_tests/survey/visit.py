@@ -31,7 +31,8 @@ from contract_tests.survey.lifecycle import (
 from contract_tests.survey.other_runs import await_other_runs
 from contract_tests.survey.pages import page, watch_others
 from contract_tests.survey.visitor import Visitor
-from contract_tests.target.target import BudgetSpentError, WriteRefusedError
+from contract_tests.target.budget import BudgetSpentError
+from contract_tests.target.ownership import WriteRefusedError
 
 WITHOUT_RECORDS = frozenset({Chapter.PAGING, Chapter.OMITTING, Chapter.ODD_FORMS})
 CLEANING_UP = "cleaning up"
@@ -73,7 +74,7 @@ def visit(
         evidence.notes.append(str(error))
     finally:
         progress(CLEANING_UP)
-        with target.cleaning_up(), suppress(BudgetSpentError):
+        with target.budget.cleaning_up(), suppress(BudgetSpentError):
             remove_all(visitor)
     return evidence
 

@@ -24,8 +24,9 @@ from contract_tests.evidence.exchange import (
 )
 from contract_tests.evidence.marks import holds, mark_of
 from contract_tests.evidence.multipart import USUAL, FormStyle
+from contract_tests.target.budget import BudgetSpentError, Limits
 from contract_tests.target.ledger import Entry
-from contract_tests.target.target import BudgetSpentError, Limits, Target
+from contract_tests.target.target import Target
 from link_management_contract import Resource
 
 PAUSES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.4, 0.5)  # seconds between tries, for a lag of 2.1 seconds

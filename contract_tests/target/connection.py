@@ -1,10 +1,8 @@
 """How a target is reached: TLS, a client certificate, a proxy, further headers."""
 
 import io
-import math
 import socket
 import ssl
-import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,26 +22,6 @@ CHUNK = 65_536  # bytes
 MAX_BODY_BYTES = 16 << 20  # bytes
 MAX_HEADER_LINE = 65_536  # bytes of a header
 INTERIM = (100, 102, 103)
-
-
-class SendState(threading.local):
-    """The latest request of a thread: its number, when it was sent, how long it may take, its connections.
-
-    Attributes:
-        is_burst: whether the thread sends requests that overlap, for which the run has found room already.
-        is_helper: whether it carries out steps that another thread has handed out.
-        has_sent: whether it has reached the server since the latest step began, so that the server may have acted.
-    """
-
-    number = 0
-    started_at = 0.0
-    timeout = 0.0
-    cleaning_since = 0.0
-    answer_time = math.inf
-    pool: urllib3.PoolManager | None = None
-    is_burst = False
-    is_helper = False
-    has_sent = False
 
 
 @dataclass(frozen=True)

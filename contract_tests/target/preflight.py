@@ -36,7 +36,7 @@ def preflight(target: Target, resources: Iterable[Resource]) -> None:
             )
     if any(map(_is_list, lists)):
         _check_second_key(target, resource_list)
-        target.learn_refusals(resource_list[[*map(_is_list, lists)].index(True)])
+        target.refusals.learn(resource_list[[*map(_is_list, lists)].index(True)])
         return
     rejected = [exchange for exchange in lists if exchange.status not in (None, *REASONS)]
     if any(

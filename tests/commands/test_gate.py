@@ -14,7 +14,7 @@ from shell import answering, command, failure, running
 from wire import ALPINE, HARBOUR
 
 from contract_tests.run import Options, run
-from contract_tests.target.target import Limits
+from contract_tests.target.budget import Limits
 from contract_tests.verdicts.open_points import profile
 from contract_tests.verdicts.verdicts import Outcome
 from link_management_contract import Contract, shipped_contract

@@ -18,7 +18,7 @@ from shell import COMMANDS, ENVIRONMENT, command
 from wire import HARBOUR
 
 from contract_tests.run import Options, Visits, run
-from contract_tests.target.target import Limits
+from contract_tests.target.budget import Limits
 from link_management_contract import shipped_contract
 from mock_server import MockServer
 

@@ -34,7 +34,8 @@ from contract_tests.proof import EXPLORE, KEY, SECOND_KEY
 from contract_tests.reports.causes import groups
 from contract_tests.reports.results import as_dict
 from contract_tests.run import Options, run
-from contract_tests.target.target import JOBS, Limits
+from contract_tests.target.budget import Limits
+from contract_tests.target.target import JOBS
 from contract_tests.verdicts.verdicts import Outcome, Verdict
 from link_management_contract import shipped_contract
 

@@ -8,20 +8,21 @@ from io import BytesIO
 from typing import Any
 from urllib.parse import urlsplit
 
+from answered import Answered
 from urllib3 import HTTPResponse
 from werkzeug.test import Client as WsgiClient
 from werkzeug.wrappers import Response
 
 from contract_tests.evidence.evidence import Evidence
-from contract_tests.evidence.exchange import Request
 from contract_tests.evidence.observation import NEEDS_ALL, Chapters
 from contract_tests.proof import ACROSS_RESOURCES
 from contract_tests.run import Options, Run, Visits
 from contract_tests.survey.visit import ExtraSteps
 from contract_tests.survey.visitor import Visitor
+from contract_tests.target.budget import Limits
 from contract_tests.target.identities import identities
 from contract_tests.target.ledger import Ledger
-from contract_tests.target.target import Limits, Target
+from contract_tests.target.target import Target
 from contract_tests.verdicts.verdicts import Result
 from link_management_contract import Rule, shipped_contract
 from mock_server import Settings
@@ -55,18 +56,17 @@ def reply(status: int, headers: Mapping[str, str] | None = None, body: bytes = b
 class FaultyTarget(Target):
     """A target that is the mock in this process, behind a transformation."""
 
-    def __init__(self, fault: Transformation, settings: Settings, limits: Limits | None = None) -> None:
-        super().__init__(BASE_URL, identities("demo-key-harbour", "demo-key-alpine"), Ledger(), limits)
+    def __init__(
+        self, fault: Transformation, settings: Settings, limits: Limits | None = None, ledger: Ledger | None = None
+    ) -> None:
+        keys = identities("demo-key-harbour", "demo-key-alpine")
+        super().__init__(BASE_URL, keys, ledger or Ledger(), limits, Answered(self._answer))
         settings = replace(settings, journal=0)
         running = SharedInstance(settings) if settings.store else Instance(settings)
         faults = EffectLayer(running, running.app.url_map, running.mock, [fault])
         self.wsgi = WsgiClient(faults, use_cookies=False)  # so that it sends those it is given
 
-    def _next_request(self, request: Request) -> Any:
-        super()._next_request(request)
-        return self  # in place of connections
-
-    def request(
+    def _answer(
         self, method: str, url: str, body: bytes | Iterable[bytes] | None, headers: Mapping[str, str], **_: Any
     ) -> HTTPResponse:
         parts, whole = urlsplit(url), body if body is None or isinstance(body, bytes) else b"".join(body)

@@ -46,7 +46,7 @@ def test_an_absurd_number_in_meta_is_found_in_a_bounded_number_of_requests(name:
     visits, target = visited(says(rf'"{name}": \d+', f'"{name}": {NUMBERS[number]}'), "domains", FULL)
     fell = {result.rule.id for result in visits.results if result.verdict in VIOLATED}
     assert fell & {"envelopes.list-meta-holds-integers", *(each for each in fell if each.startswith("pagination."))}
-    assert target.request_count < 400
+    assert target.budget.request_count < 400
 
 
 EXPLORE = Exploration(CONTRACT, 60, 0)

@@ -126,7 +126,7 @@ def test_exploring_keeps_to_the_number_of_requests() -> None:
     _, _, alone = looks(honest, "domains", FULL)
     _, _, target = looks(honest, "domains", FULL, Exploration(CONTRACT, 100, seed=0))
     removals = sum(exchange.request.operation == "delete" for exchange in target.exchanges)
-    assert 60 <= target.request_count - alone.request_count <= 100 + 20 + removals
+    assert 60 <= target.budget.request_count - alone.budget.request_count <= 100 + 20 + removals
 
 
 @pytest.mark.parametrize("resource", CONTRACT.resources)

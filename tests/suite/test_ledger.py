@@ -22,8 +22,10 @@ from contract_tests.survey.cleanup import clean_up
 from contract_tests.survey.probes import probes
 from contract_tests.survey.visit import visit
 from contract_tests.survey.visitor import Visitor
+from contract_tests.target.budget import BudgetSpentError
 from contract_tests.target.ledger import Ledger
-from contract_tests.target.target import BudgetSpentError, Target, WriteRefusedError
+from contract_tests.target.ownership import WriteRefusedError
+from contract_tests.target.target import Target
 from mock_server import Settings, create_app
 from mock_server.defects.building_blocks import Call, Serve
 
@@ -64,7 +66,7 @@ def test_the_target_refuses_to_write_to_what_the_run_did_not_create(operation: s
     method = {"update": "POST", "delete": "DELETE"}[operation]
     with pytest.raises(WriteRefusedError, match="domains 1 is not known to be this run's own"):
         target.send(Request(operation, "domains", method, "/api/domains/1", identifier=1))
-    assert target.request_count == 0
+    assert target.budget.request_count == 0
 
 
 @pytest.mark.sample(5)
@@ -190,18 +192,20 @@ def test_a_create_that_is_carried_out_after_the_run_is_found_by_a_later_clean_up
         return serve(call)
 
     settings = Settings(fixture="empty", records=40)
-    target, resource = FaultyTarget(gateway, settings), CONTRACT.resources["domains"]
-    path = tmp_path / "ledger.jsonl"
-    with Ledger(path, "http://127.0.0.1:1") as target.ledger:
+    resource, path = CONTRACT.resources["domains"], tmp_path / "ledger.jsonl"
+    with Ledger(path, "http://127.0.0.1:1") as ledger:
+        target = FaultyTarget(gateway, settings, ledger=ledger)
         visit(Visitor(target, resource))
-        assert target.ledger.left == []
-        assert [entry.marker for entry in target.ledger.missing] == ["ct17x-1z.example.com"]
+        assert ledger.left == []
+        assert [entry.marker for entry in ledger.missing] == ["ct17x-1z.example.com"]
     late = waiting[0]
     headers = {"Authorization": late.authorization, "Content-Type": late.environ["CONTENT_TYPE"]}
     target.wsgi.post(late.environ["PATH_INFO"], data=late.body, headers=headers)
-    with Ledger.resume(path) as target.ledger:
-        clean_up(target, resource)
-        assert not target.ledger.needed
+    with Ledger.resume(path) as ledger:
+        resumed = FaultyTarget(gateway, settings, ledger=ledger)
+        resumed.wsgi = target.wsgi
+        clean_up(resumed, resource)
+        assert not ledger.needed
     assert contents(target.wsgi)["domains"] == contents(Client(create_app(settings)))["domains"]
 
 
@@ -210,11 +214,11 @@ def test_a_create_that_was_answered_and_made_nothing_is_over(no_pauses: None, tm
     def refuses(call: Call, serve: Serve) -> Response:
         return Response(b"{}", status) if call.operation == "create" else serve(call)
 
-    target = FaultyTarget(refuses, Settings(fixture="empty", records=40))
-    with Ledger(tmp_path / "ledger.jsonl", "http://127.0.0.1:1") as target.ledger:
+    with Ledger(tmp_path / "ledger.jsonl", "http://127.0.0.1:1") as ledger:
+        target = FaultyTarget(refuses, Settings(fixture="empty", records=40), ledger=ledger)
         visit(Visitor(target, CONTRACT.resources["domains"]))
-        assert target.ledger.entries
-        assert not target.ledger.needed
+        assert ledger.entries
+        assert not ledger.needed
 
 
 @pytest.mark.sample(3)  # so that both sizes are in CI, one with 401 and one with 500
@@ -310,8 +314,8 @@ def test_a_create_that_never_left_this_machine_leaves_nothing(
 
 def test_the_ledger_tells_what_was_created_and_removed(no_pauses: None, tmp_path: Path) -> None:
     path = tmp_path / "ledger.jsonl"
-    target = FaultyTarget(honest, Settings(fixture="empty", records=40))
-    with Ledger(path, "http://127.0.0.1:1") as target.ledger:
+    with Ledger(path, "http://127.0.0.1:1") as ledger:
+        target = FaultyTarget(honest, Settings(fixture="empty", records=40), ledger=ledger)
         visit(Visitor(target, CONTRACT.resources["domains"]))
     lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     assert (lines[0]["event"], lines[0]["base_url"]) == ("begun", "http://127.0.0.1:1")

@@ -202,7 +202,7 @@ def test_no_finding_tells_what_others_have_written(no_pauses: None, name: str) -
         results=tuple(visits.results),
         exchanges=tuple(target.exchanges),
         not_run=0,
-        requests=target.request_count,
+        requests=target.budget.request_count,
         seconds=0.0,
         masking=Masking.of({}, own),
     )

@@ -18,7 +18,7 @@ from upstream import serving
 from wire import ALPINE, HARBOUR
 
 from contract_tests.run import Options, further_requests, run
-from contract_tests.target.target import Limits
+from contract_tests.target.budget import Limits
 from contract_tests.verdicts.verdicts import VIOLATED, Result, Verdict
 from mock_server import MockServer
 from mock_server.defects import DEFECTS

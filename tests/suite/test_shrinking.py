@@ -27,7 +27,7 @@ from contract_tests.repro.script import Script, printf, quoted, script_of
 from contract_tests.repro.shrinking import Shrinking
 from contract_tests.repro.trial import BROKEN
 from contract_tests.run import Options, run
-from contract_tests.target.target import Limits
+from contract_tests.target.budget import Limits
 from contract_tests.verdicts.verdicts import Outcome, ShortestSteps
 from link_management_contract import Rule, shipped_contract
 from mock_server import MockServer, Settings, create_app

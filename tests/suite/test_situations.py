@@ -21,18 +21,19 @@ from situations import (
     Forward,
     Reply,
     Sent,
-    WeatherTarget,
     independent,
     judge,
     judge_server,
     limit,
     mock,
     outage,
+    through,
 )
 
 from contract_tests.evidence.exchange import OWN_KEY, Expect, request_of
+from contract_tests.target.budget import Limits
 from contract_tests.target.ledger import Ledger
-from contract_tests.target.target import DOUBT, Limits
+from contract_tests.target.target import DOUBT, Target
 from contract_tests.verdicts.verdicts import Verdict
 
 STACKS = ("mock", "independent")
@@ -64,10 +65,10 @@ def test_a_limit_that_refuses_every_other_request_is_not_how_the_server_refuses_
 ) -> None:
     weather, limits = limit(0, rate=4.9, status=403, headers={}), Limits(interval=0.2)
     with independent(0) as forward:
-        target = WeatherTarget(weather, forward, BASE_URL, {OWN_KEY: f"Bearer {KEYS[0]}"}, Ledger(), limits)
+        target = Target(BASE_URL, {OWN_KEY: f"Bearer {KEYS[0]}"}, Ledger(), limits, through(weather, forward))
         splash_pages = CONTRACT.resources["splash-pages"]
         assert target.send_once(request_of(splash_pages, "list")).succeeded
-        target.learn_refusals(splash_pages)
+        target.refusals.learn(splash_pages)
     assert [exchange.status for exchange in target.all_exchanges] == [
         200,
         403,

@@ -14,10 +14,11 @@ from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from itertools import repeat
 from socketserver import BaseRequestHandler, ThreadingTCPServer
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any
 
 import pytest
+from answered import Answered
 from clock import SimulatedClock
 from faulty import reply
 from urllib3 import HTTPResponse
@@ -25,34 +26,24 @@ from urllib3 import HTTPResponse
 from contract_tests.evidence.exchange import OTHER, Expect, Request
 from contract_tests.options import RunOptions
 from contract_tests.target import target
+from contract_tests.target.budget import CLEANUP_PER_RECORD, CLEANUP_RESERVE, REFUSAL_PAUSE, BudgetSpentError, Limits
 from contract_tests.target.connection import Connection
 from contract_tests.target.identities import identities
 from contract_tests.target.ledger import Ledger
-from contract_tests.target.target import (
-    CLEANUP_PER_RECORD,
-    CLEANUP_RESERVE,
-    REFUSAL_PAUSE,
-    TRIES_OF_A_HANG,
-    BudgetSpentError,
-    Limits,
-    Target,
-    WriteRefusedError,
-    _is_safe,
-)
+from contract_tests.target.ownership import WriteRefusedError
+from contract_tests.target.retries import TRIES_OF_A_HANG
+from contract_tests.target.target import Target
+from contract_tests.target.wire import _is_safe
 
 
 class ScriptedTarget(Target):
     """A target whose connection gives some answers, the last one again and again."""
 
     def __init__(self, *replies: tuple[Any, ...], limits: Limits | None = None) -> None:
-        super().__init__("http://127.0.0.1:1", {}, Ledger(), limits)
+        super().__init__("http://127.0.0.1:1", {}, Ledger(), limits, Answered(self._answer))
         self._replies = list(replies)
 
-    def _next_request(self, request: Request) -> Any:
-        super()._next_request(request)
-        return self  # in place of connections
-
-    def request(self, *_: object, **_options: object) -> HTTPResponse:
+    def _answer(self, *_: object, **_options: object) -> HTTPResponse:
         return reply(*(self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]))
 
 
@@ -145,7 +136,7 @@ def dripping(body: Iterable[bytes]) -> Iterator[Target]:
 
 
 def test_an_answer_that_comes_byte_by_byte_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("contract_tests.target.target.TRIES", 1)
+    monkeypatch.setattr("contract_tests.target.retries.TRIES", 1)
 
     def slowly() -> Iterator[bytes]:
         while True:
@@ -158,7 +149,7 @@ def test_an_answer_that_comes_byte_by_byte_is_given_up_in_time(monkeypatch: pyte
 
 
 def test_an_answer_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("contract_tests.target.target.TRIES", 1)
+    monkeypatch.setattr("contract_tests.target.retries.TRIES", 1)
     monkeypatch.setattr("contract_tests.target.connection.MAX_BODY_BYTES", 3 << 20)
     with dripping(repeat(b" " * 65_536)) as target:
         exchange = target.send(LIST)
@@ -261,7 +252,7 @@ def test_a_write_is_never_sent_on_a_connection_that_a_server_may_be_closing(meth
 def test_waiting_for_a_rate_limit_is_told(slept: list[float]) -> None:
     limited = ScriptedTarget((429, {"Retry-After": "86400"}), PAGE)
     told: list[tuple[float, str]] = []
-    limited.waiting = lambda seconds, reason: told.append((seconds, reason))
+    limited.retries.waiting = lambda seconds, reason: told.append((seconds, reason))
     assert limited.send(LIST).succeeded
     assert told == [(300, "the server reports too many requests")]
     assert sum(slept) == pytest.approx(300, abs=0.1)
@@ -357,29 +348,26 @@ def test_a_limit_does_not_pass_for_a_key_that_has_no_record_there(
 def test_more_requests_are_kept_for_clean_up_where_each_is_redirected(slept: list[float]) -> None:
     target = ScriptedTarget((307, {"Location": "/lists"}, b""), PAGE, limits=Limits(requests=30))
     target.ledger.plan("domains", "ct-1z")
-    assert target.may_send(30 - CLEANUP_RESERVE - CLEANUP_PER_RECORD)
+    assert target.budget.may_send(30 - CLEANUP_RESERVE - CLEANUP_PER_RECORD)
     target.send(LIST)
-    assert target.request_count == 2
-    assert target.may_send(30 - 2 * (CLEANUP_RESERVE + CLEANUP_PER_RECORD) - 2)
-    assert not target.may_send(30 - 2 * (CLEANUP_RESERVE + CLEANUP_PER_RECORD) - 1)
+    assert target.budget.request_count == 2
+    assert target.budget.may_send(30 - 2 * (CLEANUP_RESERVE + CLEANUP_PER_RECORD) - 2)
+    assert not target.budget.may_send(30 - 2 * (CLEANUP_RESERVE + CLEANUP_PER_RECORD) - 1)
 
 
 class SlowTarget(Target):
     """A target whose answers take a moment, and that notes how many requests are under way."""
 
     def __init__(self, jobs: int) -> None:
-        super().__init__("http://127.0.0.1:1", {}, Ledger(), Limits(jobs=jobs))
+        super().__init__("http://127.0.0.1:1", {}, Ledger(), Limits(jobs=jobs), Answered(self._answer))
         self.under_way, self.peak, self.cleaning = 0, 0, list[bool]()
+        self._lock = Lock()
 
-    def _next_request(self, request: Request) -> Any:
-        super()._next_request(request)
-        return self
-
-    def request(self, *_: object, **_options: object) -> HTTPResponse:
+    def _answer(self, *_: object, **_options: object) -> HTTPResponse:
         with self._lock:
             self.under_way += 1
             self.peak = max(self.peak, self.under_way)
-            self.cleaning.append(not self._counting)
+            self.cleaning.append(self.budget.is_cleaning)
         time.sleep(0.02)
         with self._lock:
             self.under_way -= 1
@@ -422,7 +410,7 @@ def test_steps_side_by_side_end_before_the_error_of_one_is_raised() -> None:
 def test_steps_of_clean_up_count_as_such_and_may_have_steps_of_their_own() -> None:
     target = SlowTarget(2)
     send = partial(target.send, LIST)
-    with target.cleaning_up():
+    with target.budget.cleaning_up():
         target.side_by_side([partial(target.side_by_side, [send] * 3)] * 3)
     target.side_by_side([send] * 3)
     target.close()

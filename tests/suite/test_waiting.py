@@ -17,7 +17,7 @@ from contract_tests.survey import visitor as waiting
 from contract_tests.survey.visit import visit
 from contract_tests.survey.visitor import Lag, Visitor
 from contract_tests.target.availability import Availability
-from contract_tests.target.target import Timeouts
+from contract_tests.target.retries import Timeouts
 from contract_tests.verdicts.verdicts import Verdict, judge
 from link_management_contract import Rule
 from mock_server import Settings
@@ -94,7 +94,7 @@ def test_only_an_update_that_succeeds_and_does_nothing_shows_a_broken_server(
     lag, domains = Lag(1.0), CONTRACT.resources["domains"]
     with monkeypatch.context() as patched:
         patched.setattr(waiting, "PAUSES", (0.0,))
-        patched.setattr("contract_tests.target.target.PAUSE", 0.0)
+        patched.setattr("contract_tests.target.retries.PAUSE", 0.0)
         target = FaultyTarget(refuses("update", status), Settings())
         visit(Visitor(target, domains, lag=lag), frozenset({Chapter.UPDATING}))
     assert lag.has_missed("domains", "update")
