@@ -33,7 +33,7 @@ from contract_tests.repro.script import script_of
 from contract_tests.repro.steps import steps_to
 from contract_tests.repro.trial import BROKEN, FIXED
 from contract_tests.run import Options, Progress, run
-from contract_tests.target.target import Limits
+from contract_tests.target.budget import Limits
 from contract_tests.verdicts.verdicts import Outcome, Result
 from link_management_contract import shipped_contract
 

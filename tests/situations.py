@@ -100,7 +100,7 @@ Weather = Callable[[Sent, Forward], Reply]
 MakeWeather = Callable[[int], Weather]  # from a seed
 
 
-def through(weather: Weather, forward: Forward) -> Answered:
+def weathered_connection(weather: Weather, forward: Forward) -> Answered:
     """A connection that leads through the weather to a server."""
 
     def answer(method: str, url: str, body: Any, headers: Mapping[str, str], **_: Any) -> urllib3.HTTPResponse:
@@ -365,7 +365,7 @@ def judge_server(
     """Judge a server in some weather, on a clock of its own."""
     with ExitStack() as stacked:
         stacked.enter_context(SimulatedClock().running())
-        limits, connection = Limits(requests=3000), through(weather, forward)
+        limits, connection = Limits(requests=3000), weathered_connection(weather, forward)
         options = Options(BASE_URL, KEYS[0], second_api_key=KEYS[1], limits=limits, connection=connection, seed=seed)
         options = replace(options, **changes)
 

@@ -57,9 +57,9 @@ class Limits:
 
 
 class CleanUp(threading.local):
-    """Since when a thread has been cleaning up, by the monotonic clock; None if it is not, and its requests count."""
+    """When a thread began to clean up, by the monotonic clock; None if it is not, and its requests count."""
 
-    since: float | None = None
+    started_at: float | None = None
 
 
 class Budget:
@@ -71,7 +71,7 @@ class Budget:
         is_redirected: whether a request has met a redirect, so that each may need two.
         interrupted: returns whether the run must end; called before each request, clean-up aside.
         on_request: called with the number of each request.
-        cleanup: since when the current thread has been cleaning up.
+        cleanup: when the current thread began to clean up.
     """
 
     def __init__(self, limits: Limits, ledger: Ledger, availability: Availability) -> None:
@@ -88,19 +88,19 @@ class Budget:
     @property
     def is_cleaning(self) -> bool:
         """Whether this thread is cleaning up."""
-        return self.cleanup.since is not None
+        return self.cleanup.started_at is not None
 
     @contextmanager
     def cleaning_up(self) -> Iterator[None]:
         """Allow requests from the budget that is kept for clean-up, whatever the time."""
-        since_before = self.cleanup.since
-        self.cleanup.since = started = time.monotonic()
+        started_before = self.cleanup.started_at
+        self.cleanup.started_at = started = time.monotonic()
         if not self._availability.gone_reason:
             self._availability.restart_patience()
         try:
             yield
         finally:
-            self.cleanup.since = since_before
+            self.cleanup.started_at = started_before
             self._cleanup_seconds += time.monotonic() - started
 
     @property
@@ -215,10 +215,10 @@ class Budget:
         Raises:
             BudgetSpentError: if there is none.
         """
-        if self.cleanup.since is None:
+        if self.cleanup.started_at is None:
             if seconds > self.seconds_left:
                 raise BudgetSpentError(TIME_UP)
-        elif self._cleanup_seconds + time.monotonic() - self.cleanup.since > MAX_CLEANUP:
+        elif self._cleanup_seconds + time.monotonic() - self.cleanup.started_at > MAX_CLEANUP:
             raise BudgetSpentError(f"clean-up took more than {MAX_CLEANUP / 60:.0f} minutes")
 
     def wait(self, seconds: float) -> None:

@@ -182,10 +182,10 @@ class Target:
         """
         if self._helpers is None or self.budget.is_rate_limited or self._thread.is_helper or len(steps) == 1:
             return [step() for step in steps]
-        cleaning_since = self.budget.cleanup.since
+        cleanup_start = self.budget.cleanup.started_at
 
         def carry_out(step: Callable[[], Result]) -> Result:
-            self._thread.is_helper, self.budget.cleanup.since = True, cleaning_since
+            self._thread.is_helper, self.budget.cleanup.started_at = True, cleanup_start
             return step()
 
         futures = [self._helpers.submit(carry_out, step) for step in steps]

@@ -27,7 +27,7 @@ from situations import (
     limit,
     mock,
     outage,
-    through,
+    weathered_connection,
 )
 
 from contract_tests.evidence.exchange import OWN_KEY, Expect, request_of
@@ -65,7 +65,9 @@ def test_a_limit_that_refuses_every_other_request_is_not_how_the_server_refuses_
 ) -> None:
     weather, limits = limit(0, rate=4.9, status=403, headers={}), Limits(interval=0.2)
     with independent(0) as forward:
-        target = Target(BASE_URL, {OWN_KEY: f"Bearer {KEYS[0]}"}, Ledger(), limits, through(weather, forward))
+        target = Target(
+            BASE_URL, {OWN_KEY: f"Bearer {KEYS[0]}"}, Ledger(), limits, weathered_connection(weather, forward)
+        )
         splash_pages = CONTRACT.resources["splash-pages"]
         assert target.send_once(request_of(splash_pages, "list")).succeeded
         target.refusals.learn(splash_pages)
