@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from html import escape
+from http import HTTPStatus
 from urllib.parse import unquote
 
 from werkzeug.wrappers import Response
@@ -706,7 +707,7 @@ TABLE: Table = {
                custom.keeps_deleted_labels)],
     "forms.files-are-accepted": [
         defect(f"{operation}-takes-no-{field}",
-               f"A file in `{field}` makes {article} {operation} {'fail' if status == 500 else 'refused'}.",
+               f"A file in `{field}` makes {article} {operation} {'fail' if status == HTTPStatus.INTERNAL_SERVER_ERROR else 'refused'}.",
                refuses(operation, status, applies=gives(field)), S)
         for article, operation, field, status in (
             ("a", "create", "logo", 422), ("a", "create", "favicon", 415), ("a", "create", "opengraph", 500),
