@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from html import escape
-from http import HTTPStatus
 from urllib.parse import unquote
 
 from werkzeug.wrappers import Response
@@ -707,11 +706,12 @@ TABLE: Table = {
                custom.keeps_deleted_labels)],
     "forms.files-are-accepted": [
         defect(f"{operation}-takes-no-{field}",
-               f"A file in `{field}` makes {article} {operation} {'fail' if status == HTTPStatus.INTERNAL_SERVER_ERROR else 'refused'}.",
+               f"A file in `{field}` makes {'an' if operation == 'update' else 'a'} {operation} {effect}.",
                refuses(operation, status, applies=gives(field)), S)
-        for article, operation, field, status in (
-            ("a", "create", "logo", 422), ("a", "create", "favicon", 415), ("a", "create", "opengraph", 500),
-            ("an", "update", "logo", 500), ("an", "update", "favicon", 400), ("an", "update", "opengraph", 501))],
+        for operation, field, status, effect in (
+            ("create", "logo", 422, "refused"), ("create", "favicon", 415, "refused"),
+            ("create", "opengraph", 500, "fail"), ("update", "logo", 500, "fail"),
+            ("update", "favicon", 400, "refused"), ("update", "opengraph", 501, "refused"))],
     "forms.types-are-accepted": [
         defect(f"type-{name.replace('_', '-')}-is-refused", f"No handler of type `{name}` can be made.",
                refuses("create", 400, applies=custom.makes(name)), N)
