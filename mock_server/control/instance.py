@@ -8,10 +8,9 @@ from sys import getsizeof
 from typing import Any, NoReturn
 from wsgiref.types import StartResponse, WSGIEnvironment
 
-from link_management_contract import Contract
 from mock_server.api.operations import MockState
 from mock_server.app import contract_of, create_app
-from mock_server.effects.effect import Effect, Effects
+from mock_server.effects.effect import Effect, Effects, EffectStore, MemoryEffects
 from mock_server.errors import SettingsError
 from mock_server.forwarding.recording import Callers, FixtureRecording
 from mock_server.http.context import key_of
@@ -96,7 +95,8 @@ class Instance:
     def __init__(self, settings: Settings) -> None:
         self._start = self.settings = settings
         contract = contract_of(settings)
-        self.journal, self.effects, self.snapshots = self._create_stores(contract)
+        self.journal, effect_store, self.snapshots = self._create_stores()
+        self.effects = Effects(contract.resources.values(), settings, effect_store)
         self._lock = threading.Lock()
         self.remarks = Remarks(contract, settings.base_path, settings.ignore_remarks)
         self._callers = Callers()
@@ -105,9 +105,8 @@ class Instance:
         self.fixture_recording = FixtureRecording(contract, settings.base_path) if is_recorded else None
         self._replace_app(settings)
 
-    def _create_stores(self, contract: Contract) -> tuple[Journal, Effects, MutableMapping[str, str]]:
-        settings = self.settings
-        return MemoryJournal(settings.journal), Effects(contract.resources.values(), settings), {}
+    def _create_stores(self) -> tuple[Journal, EffectStore, MutableMapping[str, str]]:
+        return MemoryJournal(self.settings.journal), MemoryEffects(), {}
 
     def follow(self) -> None:
         """Take over what other processes have changed; in memory, there are none."""

@@ -8,11 +8,10 @@ from dataclasses import fields, replace
 from typing import Any
 from wsgiref.types import StartResponse, WSGIEnvironment
 
-from link_management_contract import Contract
 from mock_server.api.operations import MockState
 from mock_server.app import create_app
 from mock_server.control.instance import MAX_SNAPSHOT_BYTES, MAX_SNAPSHOTS, Instance, read_switches, switch_values
-from mock_server.effects.effect import Effects
+from mock_server.effects.effect import EffectStore
 from mock_server.errors import SettingsError
 from mock_server.journal.journal import Journal
 from mock_server.settings.settings import Settings
@@ -69,7 +68,7 @@ class SharedInstance(Instance):
                 return self._join_store()
             if (head["epoch"], head["switches"]) != (self._epoch, self._switches):
                 self._take_over(head)
-            self._effects_here.follow(head)
+            self._shared_effects.follow(head)
             for account in self._ignored_patterns.keys() - head["meant"].keys():
                 self.remarks.forget(account)
             for account, patterns in head["meant"].items():
@@ -97,12 +96,11 @@ class SharedInstance(Instance):
         self.journal.clear()
         self._forget()
 
-    def _create_stores(self, contract: Contract) -> tuple[Journal, Effects, MutableMapping[str, str]]:
-        settings = self.settings
-        self._effects_here = SharedEffects(contract.resources.values(), settings, self._store)
+    def _create_stores(self) -> tuple[Journal, EffectStore, MutableMapping[str, str]]:
+        self._shared_effects = SharedEffects(self._store)
         return (
-            SharedJournal(self._store, settings.journal),
-            self._effects_here,
+            SharedJournal(self._store, self.settings.journal),
+            self._shared_effects,
             SharedSnapshots(self._store, MAX_SNAPSHOTS, MAX_SNAPSHOT_BYTES),
         )
 

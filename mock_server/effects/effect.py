@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property, partial
 from http import HTTPStatus
 from time import time
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from werkzeug.http import parse_list_header, unquote_header_value
 from werkzeug.wrappers import Response
@@ -277,28 +277,52 @@ class State:
         self.effects = list(filter(is_kept, self.effects))
 
 
+class EffectStore(Protocol):
+    """Where the effects are kept."""
+
+    @property
+    def state(self) -> State:
+        """The effects at present, to read."""
+
+    def change(self, change: Callable[[State], Result]) -> Result:
+        """Change the effects, with no other change in between."""
+        ...
+
+
+class MemoryEffects:
+    """Keeps the effects in this process."""
+
+    def __init__(self) -> None:
+        self.state = State()
+        self._lock = threading.Lock()
+
+    def change(self, change: Callable[[State], Result]) -> Result:
+        with self._lock:
+            return change(self.state)
+
+
 class Effects:
     """All effects at present.
 
     Args:
         resources: whose paths requests may have.
         settings: the prefix of all paths, and what can be in effect.
+        store: where they are kept.
     """
 
-    def __init__(self, resources: Collection[Resource], settings: Settings) -> None:
+    def __init__(self, resources: Collection[Resource], settings: Settings, store: EffectStore) -> None:
         self._settings, base_path = settings, settings.base_path
         self._paths = {base_path + path.rstrip("/") for resource in resources for path in resource.paths.values()}
-        self._lock = threading.Lock()
-        self._state = State()
+        self._store = store
 
     def __bool__(self) -> bool:
-        return bool(self._state.effects)
+        return bool(self._store.state.effects)
 
     @property
     def active(self) -> list[Effect]:
         """All effects that have not ended."""
         now = time()
-        return [effect for effect in self._state.effects if effect.ends is None or now < effect.ends]
+        return [effect for effect in self._store.state.effects if effect.ends is None or now < effect.ends]
 
     def add(self, attributes: Any) -> Effect:
         """Add an effect.
@@ -312,7 +336,7 @@ class Effects:
         effect = Effect(**_checked(attributes))
         if problem := next(_problems(effect), "") or self._problem_here(effect):
             raise SettingsError(problem)
-        return self._change(lambda state: state.add(effect))
+        return self._store.change(lambda state: state.add(effect))
 
     def _problem_here(self, effect: Effect) -> str:
         """Why this mock can't do it, or no request could ever have its path; a success with a body may be anywhere."""
@@ -341,22 +365,17 @@ class Effects:
             account: the name of its account, or an empty string.
             is_answered: whether it prefers an answer itself, and so gets no other.
         """
-        matching = [effect for effect in self._state.effects if effect.matches(method, path, account)]
+        matching = [effect for effect in self._store.state.effects if effect.matches(method, path, account)]
         if not matching:
             return ()
         take = partial(State.take, method=method, path=path, account=account, is_answered=is_answered)
-        return self._change(take) if any(effect.counts for effect in matching) else take(State(matching))
+        return self._store.change(take) if any(effect.counts for effect in matching) else take(State(matching))
 
     def remove(self, number: int | None = None) -> None:
-        self._change(lambda state: state.keep(lambda effect: number is not None and effect.number != number))
+        self._store.change(lambda state: state.keep(lambda effect: number is not None and effect.number != number))
 
     def remove_of(self, account: str) -> None:
-        self._change(lambda state: state.keep(lambda effect: effect.account != account))
-
-    def _change(self, change: Callable[[State], Result]) -> Result:
-        """Change the effects, with no other change in between."""
-        with self._lock:
-            return change(self._state)
+        self._store.change(lambda state: state.keep(lambda effect: effect.account != account))
 
 
 def _checked(attributes: Any) -> dict[str, Any]:

@@ -2,13 +2,12 @@
 
 import json
 import time
-from collections.abc import Callable, Collection, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, fields
 from typing import Any, TypeVar
 
-from link_management_contract import Resource
-from mock_server.effects.effect import MAX_BODY_BYTES, Effect, Effects, State
+from mock_server.effects.effect import MAX_BODY_BYTES, Effect, State
 from mock_server.errors import SettingsError
 from mock_server.http.masking import masked_key
 from mock_server.journal.journal import (
@@ -21,7 +20,6 @@ from mock_server.journal.journal import (
     Remark,
     matches,
 )
-from mock_server.settings.settings import Settings
 from mock_server.shared.store import FullStoreError, Namespace, Store, StoreError
 from mock_server.store.records import BARE_FILE, LIMIT, Upload
 
@@ -172,24 +170,22 @@ def _entry(number: int, entry_json: bytes) -> Entry:
 MAX_FORCED_BYTES = MAX_BODY_BYTES + 2**18  # bytes of JSON of all that is forced: a long body, and the rest
 
 
-class SharedEffects(Effects):
-    """The effects at present, in the head that all processes look at before each request.
+class SharedEffects:
+    """Keeps the effects in the head that all processes look at before each request.
 
     Args:
-        resources: whose paths requests may have.
-        settings: the prefix of all paths, and what can be in effect.
         store: where the head is.
     """
 
-    def __init__(self, resources: Collection[Resource], settings: Settings, store: Store) -> None:
-        super().__init__(resources, settings)
+    def __init__(self, store: Store) -> None:
+        self.state = State()
         self._store = store
 
     def follow(self, head: dict[str, Any]) -> None:
         """Take over what the head says."""
-        self._state = _state(head)
+        self.state = _state(head)
 
-    def _change(self, change: Callable[[State], Result]) -> Result:
+    def change(self, change: Callable[[State], Result]) -> Result:
         def edit(head: dict[str, Any]) -> Result:
             state = _state(head)
             count = len(state.effects)
