@@ -54,11 +54,11 @@ pictures: .venv/.dev  ## take the pictures of the README again, from real runs; 
 prove: .venv/.dev  ## check that each rule fails exactly when it should
 	$(BIN)/contract-tests prove $(ARGS)
 
-mutants: .venv/.dev tests/mutants/express/node_modules/.ready  ## judge three servers of other people's habits, their slips and mutants; needs Node and PHP
+mutants: .venv/.dev tests/mutants/express/node_modules/.ready  ## run the suite against three independently written servers, with planted bugs and mutations; needs Node and PHP
 	$(BIN)/python tests/mutants/judge.py slips $(ARGS)
 	$(BIN)/python tests/mutants/judge.py mutants $(ARGS)
 
-mutation: .venv/.dev  ## change the rules' code, and see that a test tells
+mutation: .venv/.dev  ## mutate the rules' code, and check that a test fails
 	$(BIN)/python tests/mutation.py
 
 bench: .venv/.dev  ## measure: beside other mocks, layer by layer, and the suite

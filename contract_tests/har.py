@@ -326,7 +326,7 @@ def _body(content: dict[str, Any], headers: Mapping[str, str]) -> bytes:
     try:
         body = b64decode("".join(text.split()), validate=True)
     except Base64Error as error:
-        raise _UnreadableError("with a body that is no base64") from error
+        raise _UnreadableError("with a body that is not base64") from error
     encoding = headers.get("content-encoding", "").strip().casefold()
     if encoding in ("gzip", "x-gzip", "deflate") and body.lstrip()[:1] not in (b"{", b"["):
         return _decompressed(body)

@@ -191,11 +191,11 @@ def _refuse_contradictions(args: RunOptions) -> None:
     if args.client_key and not args.client_cert:
         raise UsageError("--client-key goes with --client-cert; give that too")
     if args.write_waivers and args.write_waivers.exists():
-        raise UsageError(f"{args.write_waivers} is there already, with its reasons; give another file")
+        raise UsageError(f"{args.write_waivers} already exists, with its reasons; give another file")
     if args.ca_bundle and not args.base_url.startswith("https:"):
         raise UsageError(f"--ca-bundle has no effect on {args.base_url}; give a base URL that begins with https://")
     if args.adopt and not args.adopt.is_dir():
-        raise UsageError(f"{args.adopt} is no folder; --adopt takes one that holds the ledgers of earlier runs")
+        raise UsageError(f"{args.adopt} is not a folder; --adopt takes one that holds the ledgers of earlier runs")
     if args.adopt and args.read_only:
         raise UsageError("--adopt removes records and --read-only writes nothing; give one of them")
     if args.read_only and args.allow_writes:

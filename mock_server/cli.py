@@ -160,7 +160,7 @@ TRIAL_OPTIONS = [
 ]
 COMMANDS: dict[str, tuple[str, list[click.Parameter]]] = {
     "forward": (
-        "Stand in front of the deployment at URL, and hold nothing.",
+        "Proxy the deployment at URL; no records are kept.",
         [
             click.Argument(["forward_to"], type=without_slash, metavar="URL"),
             *_visible_options(*FORWARD_DATA_FLAGS, groups=(PROXY, ACCESS, OUTPUT)),

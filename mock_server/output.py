@@ -99,7 +99,7 @@ def check_writable(file: Path) -> None:
         SettingsError: if it is a folder, or in none.
     """
     if file.is_dir() or not file.absolute().parent.is_dir():
-        raise SettingsError(f"{file} cannot be written; give a file in a folder that is there")
+        raise SettingsError(f"{file} cannot be written; give a file in a folder that exists")
 
 
 def say(text: str, stream: TextIO | None = None) -> bool:
@@ -253,7 +253,7 @@ def wrote_fixture(file: Path) -> str:
     try:
         for path in (file, schema):
             if path.exists():
-                raise SettingsError(f"{path} is there already; give the name of a new file")
+                raise SettingsError(f"{path} already exists; give the name of a new file")
         for path, text in ((file, beginning(file.name, schema.name)), (schema, schema_text)):
             write_whole(path, text)
     except OSError as error:

@@ -283,7 +283,7 @@ class Workers:
         self._running = [self._start(SECONDS_BETWEEN) for _ in range(count)]
 
     def __enter__(self) -> Self:
-        """They are under way already."""
+        """Do nothing; the processes run already."""
         return self
 
     def __exit__(self, *reason: object) -> None:

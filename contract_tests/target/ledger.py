@@ -113,7 +113,7 @@ def parsed(path: Path, text: str) -> tuple[str, str, list[Entry], list[str]]:
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             unread.append(f"line {number} ({type(error).__name__})")
     if not base_url and not entries:
-        raise UsageError(f"{path} is no ledger of a run: it names no target, and no create")
+        raise UsageError(f"{path} is not a run's ledger: it names no target and no create")
     return base_url, account, list(entries.values()), unread
 
 
@@ -171,7 +171,7 @@ class Ledger:
         self._foreign_ids: set[tuple[str, int, str]] = set()
         if path and path.exists() and not is_finished(path):
             raise UsageError(
-                f"{path} is there already, and may be all that is known of what another run left; give another file,"
+                f"{path} already exists, and may be all that is known of what another run left; give another file,"
                 f" or run: contract-tests cleanup {path}"
             )
 

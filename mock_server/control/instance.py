@@ -305,7 +305,7 @@ class Instance:
     def _replace_app(
         self, settings: Settings, before: MockState | None = None, *, switched: Settings | None = None
     ) -> None:
-        """Answer in another way from now on.
+        """Replace the application.
 
         Args:
             settings: what the accounts start with, and the switches.

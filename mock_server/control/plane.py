@@ -25,7 +25,7 @@ from mock_server.http.lean_flask import ThreadSafeFlask
 from mock_server.settings.settings import FORWARDS, ORIGIN, Settings
 from mock_server.shared.store import DamagedHeadError
 
-LOCAL_ONLY = "The control plane answers programs on this machine, and the mock's own pages, alone."
+LOCAL_ONLY = "Only programs on this machine and the mock's own pages may use the control plane."
 BY_PROXY = "This request came by a proxy ({}), so anybody may have sent it: start the mock with a control token."
 UNAUTHORIZED = "The control plane of this mock asks for its control token."
 PROXIES = re.compile(r"HTTP_(FORWARDED|X_FORWARDED_.*|X_REAL_IP|VIA)")
@@ -64,7 +64,7 @@ class Guard:
                     f'invalid origin "{origin}": expected something like http://localhost:6006, without a path'
                 )
         if self.token and not re.fullmatch("[!-~]([ -~]*[!-~])?", self.token):
-            raise SettingsError("the control token is none that a header can hold; give visible ASCII characters")
+            raise SettingsError("the control token cannot go into a header; give visible ASCII characters")
         if self.token is not None and len(self.token) < MIN_TOKEN:
             raise SettingsError(
                 f"the control token has {len(self.token)} characters; give {MIN_TOKEN} or more that nobody guesses"

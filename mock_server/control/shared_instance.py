@@ -107,7 +107,7 @@ class SharedInstance(Instance):
     def _replace_app(
         self, settings: Settings, before: MockState | None = None, *, switched: Settings | None = None
     ) -> None:
-        """Let all processes answer in another way from now on."""
+        """Replace the application in all processes."""
         if before:
             create_app(settings, before, self._recorder_parts, Namespace(self._store, self._epoch))
             changed = _switches(settings, self.settings)

@@ -118,7 +118,9 @@ class EffectLayer:
     ) -> Iterable[bytes]:
         """Answer a request as it prefers, or as is forced on it; only answers to known accounts are held back."""
         if preferred.code:
-            environ[REFUSAL] = Refusal(str(preferred.code), "The request itself preferred this answer.", mistake=False)
+            environ[REFUSAL] = Refusal(
+                str(preferred.code), "You asked for this answer with a Prefer header.", mistake=False
+            )
         if refusal := forced_effect.refusal(self._mock.choices["invalid-field"]):
             environ[REFUSAL] = refusal
         if self._url and preferred.defects:

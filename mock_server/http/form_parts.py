@@ -255,5 +255,5 @@ def _decoded(head: PartHead, content: bytes) -> bytes:
             case "7bit" | "8bit" | "binary":
                 return content
     except ValueError as error:
-        raise MalformedFormError(f'the part "{head.name[:40]}" is no {head.coding}, as it says') from error
+        raise MalformedFormError(f'the part "{head.name[:40]}" is not {head.coding}, although it says so') from error
     raise MalformedFormError(f'the {CODING} "{head.coding[:40]}" is unknown; leave that header out')

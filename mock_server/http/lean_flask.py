@@ -56,7 +56,7 @@ class ThreadSafeFlask(Flask):
 
 
 class AnyHostFlask(ThreadSafeFlask):
-    """A Flask application that answers by whatever name it is called.
+    """A Flask application that ignores the Host header.
 
     Flask works out the host that a request names, compares it with SERVER_NAME, and matches the path with all rules.
     Here the host is ignored (`KnownHosts` refuses unknown ones), and matches are kept. Rules that depend on a host or
@@ -87,7 +87,7 @@ class LeanFlask(AnyHostFlask):
     """
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, which is no coroutine here."""
+        """Return the function: none is a coroutine here."""
         return func
 
     def process_response(self, response: Response) -> Response:

@@ -152,7 +152,7 @@ class SharedAccounts:
         all_accounts = [account] if account else [*map(self.get, self.keys), *self.sandboxes.values()]
         for changed in filter(None, all_accounts):
             if not isinstance(changed.clock, SharedClock):
-                raise SettingsError("this mock goes by the machine's clock; start it without --clock system")
+                raise SettingsError("cannot set the clock: this mock was started with --clock system")
             changed.clock.now = now
         if account is None:
             self._namespace.carry_out(commands=[["SET", self._namespace.key("now"), seconds(now)]])

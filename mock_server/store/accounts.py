@@ -209,7 +209,7 @@ class MemoryAccounts:
         all_accounts = [*self._by_key.values(), *self._pristine.values(), *self.sandboxes.values()]
         for changed in [account] if account else all_accounts:
             if not isinstance(changed.clock, SteppingClock):
-                raise SettingsError("this mock goes by the machine's clock; start it without --clock system")
+                raise SettingsError("cannot set the clock: this mock was started with --clock system")
             changed.clock.now = now
         if account is None:
             self._start = now

@@ -320,7 +320,9 @@ class FixtureReader:
         path = shipped(f"fixtures/{source}.yaml") if source in SHIPPED else Path(source)
         try:
             if path.exists() and (not path.is_file() or path.stat().st_size > MAX_FIXTURE_BYTES):
-                raise SettingsError(f'fixture "{source}" is no file of at most {MAX_FIXTURE_BYTES >> 20} MiB; give one')
+                raise SettingsError(
+                    f'fixture "{source}" is not a file of at most {MAX_FIXTURE_BYTES >> 20} MiB; give one'
+                )
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise SettingsError(f'fixture "{source}" cannot be read: {error}; give demo, empty or a file') from error

@@ -113,7 +113,7 @@ def test_a_record_that_others_have_changed_since_is_left_alone_and_told_of(
     ("text", "message"),
     [
         (None, "cannot be read: No such file or directory"),
-        ("hello\n", "is no ledger of a run"),
+        ("hello\n", "is not a run's ledger"),
         ("", "it names no target"),
         (
             '{"event": "begun", "base_url": "http://[::1"}\n',
@@ -170,7 +170,7 @@ def test_a_ledger_is_never_written_over(tmp_path: Path) -> None:
     path.touch()
     ended = command("run", "--base-url", "http://127.0.0.1:1", "--ledger", path)
     assert ended.returncode == 4
-    assert "is there already, and may be all that is known of what another run left; give another file" in ended.stderr
+    assert "already exists, and may be all that is known of what another run left; give another file" in ended.stderr
 
 
 @pytest.mark.slow
@@ -220,7 +220,7 @@ def test_a_run_first_removes_what_an_earlier_one_left_and_touches_no_other_ledge
     assert app.records() != before
     ended = command("run", *options, "--adopt", tmp_path)
     assert re.search(r"killed.jsonl: \d+ requests to .*; [1-9]\d* records removed, 0 left", ended.stderr)
-    assert f"not adopted: {tmp_path / 'broken.jsonl'} is no ledger of a run" in ended.stderr
+    assert f"not adopted: {tmp_path / 'broken.jsonl'} is not a run's ledger" in ended.stderr
     assert (app.records() == before, elsewhere.exists()) == (True, True)
 
 
@@ -240,7 +240,7 @@ def test_what_cannot_be_adopted_stands_in_the_notes(tmp_path: Path) -> None:
 
 def test_adopting_takes_a_folder_and_writes() -> None:
     for options, why in (
-        (("--adopt", "/nowhere"), "is no folder"),
+        (("--adopt", "/nowhere"), "is not a folder"),
         (("--adopt", "/tmp", "--read-only"), "writes nothing"),
     ):
         ended = command("run", "--base-url", "http://127.0.0.1:9", *options)

@@ -82,7 +82,7 @@ def test_waivers_are_begun_by_a_run_and_must_be_given_reasons(broken: MockServer
     assert "waived    ticket 12 (until " in waived.stdout
     again = command("run", "--base-url", broken.base_url, *QUICK, "--write-waivers", path)
     assert again.returncode == 4
-    assert "is there already, with its reasons; give another file" in again.stderr
+    assert "already exists, with its reasons; give another file" in again.stderr
     assert "ticket 12" in path.read_text("utf-8")
 
 

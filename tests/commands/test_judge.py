@@ -140,7 +140,7 @@ def test_bodies_are_read_out_of_base64_and_compression(tmp_path: Path, body: byt
     [
         (encoded(b"\x8b\x00\xff"), "br", "with a body that is compressed in a way that is not read here (br)"),
         (encoded(b"\x1f\x8b\xff"), "gzip", "with a body that cannot be decompressed"),
-        ("%%%", "identity", "with a body that is no base64"),
+        ("%%%", "identity", "with a body that is not base64"),
     ],
 )
 def test_bodies_that_cannot_be_read_are_counted_by_reason(tmp_path: Path, body: str, coding: str, why: str) -> None:

@@ -371,7 +371,7 @@ def test_a_fixture_is_begun_served_and_read_again_when_it_changes(tmp_path: Path
     said = printed("fixture", fixture)
     serve = f"Serve it: mock-server --fixture {fixture} --watch"
     assert said == f"Wrote {fixture}, and {tmp_path}/mine.schema.json for editors. {serve}\n"
-    assert f"{fixture} is there already" in failure("--write-fixture", str(fixture))
+    assert f"{fixture} already exists" in failure("--write-fixture", str(fixture))
     assert "is not the name of a file" in failure("fixture", ".")
     assert "cannot be written: File name too long" in failure("--write-fixture", "x" * 300)
     with running("--fixture", str(fixture), "--watch") as (process, lines):

@@ -301,7 +301,7 @@ class TestCommand:
             (["--forward-to", "http://127.0.0.1:99999"], '"http://127.0.0.1:99999" has no valid port'),
             (["--har", "a", "--journal", "0"], "--har needs a journal; leave --journal 0 out"),
             (["--forward-to", "http://127.0.0.1:1", "--har", "a", "--record", "a"], "name the same file; give two"),
-            (["--har", "/nowhere/a.har"], "/nowhere/a.har cannot be written; give a file in a folder that is there"),
+            (["--har", "/nowhere/a.har"], "/nowhere/a.har cannot be written; give a file in a folder that exists"),
         ],
     )
     def test_a_mistake_is_told_in_one_line(self, options: list[str], message: str) -> None:

@@ -17,4 +17,4 @@ def test_what_is_no_file_is_refused_at_once(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.chdir(tmp_path)
     os.mkfifo("fifo")
     Path("link").symlink_to("/dev/zero")
-    assert f'fixture "{source}" is no file of at most 64 MiB' in failure("--fixture", source)
+    assert f'fixture "{source}" is not a file of at most 64 MiB' in failure("--fixture", source)

@@ -21,7 +21,7 @@ def preferring(prefer: str) -> TestResponse:
 def test_a_request_is_answered_with_the_status_that_it_prefers(code: int) -> None:
     answer = preferring(f"code={code}")
     assert (answer.status_code, answer.headers["Preference-Applied"]) == (code, f"code={code}")
-    assert answer.json == {"errors": [{"title": "The request itself preferred this answer.", "status": code}]}
+    assert answer.json == {"errors": [{"title": "You asked for this answer with a Prefer header.", "status": code}]}
     assert ("X-RateLimit-Reset" in answer.headers) == (code == 429)
 
 

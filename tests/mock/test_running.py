@@ -327,7 +327,7 @@ def test_what_is_of_no_sense_is_refused_and_changes_nothing(
 
 
 def test_a_control_token_that_no_header_can_hold_is_refused() -> None:
-    with pytest.raises(SettingsError, match="the control token is none that a header can hold"):
+    with pytest.raises(SettingsError, match="the control token cannot go into a header"):
         MockServer("0.0.0.0", control_token="\u00e9" * 16)
 
 
