@@ -111,7 +111,6 @@ TRIAL_OPTIONS = [
     click.Option(
         ["--only"], multiple=True, metavar="NAME", help="vary this point, trouble or defect alone; may be repeated"
     ),
-    click.Option(["--pairs"], is_flag=True, help="try each pair of choices together, in some 50 runs"),
     click.Option(["--jobs"], type=click.IntRange(1), default=1, show_default=True, metavar="N", help="runs at a time"),
     click.Option(
         ["--runs"], type=click.IntRange(1), default=1000, show_default=True, metavar="N", help="stop after N runs"

@@ -239,7 +239,6 @@ class TryOptions(ServerOptions):
     client: tuple[str, ...]
     vary: str
     only: tuple[str, ...]
-    pairs: bool
     jobs: int
     runs: int
     minutes: float | None

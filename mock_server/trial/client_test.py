@@ -20,7 +20,7 @@ from mock_server.settings.settings import Settings
 from mock_server.trial.runs import ENDLESS, Result, Runs
 from mock_server.trial.traffic import Operation, Request, differing
 from mock_server.trial.trouble import KINDS
-from mock_server.trial.variations import Choice, Variation, covering, narrowed
+from mock_server.trial.variations import Choice, Variation, narrowed, rows_of
 
 DEFAULT = Variation()
 SURVIVED, GAVE_UP, FAILED, NOT_TRIED = "survived", "gave up", "failed", "not tried"
@@ -95,20 +95,19 @@ class ClientTest:
         self._results: dict[tuple[Variation, tuple[str, ...]], Result] = {}  # by the tests that ran, too; () for all
         self._started, self._lock = time.monotonic(), threading.Lock()
 
-    def carry_out(self, vary: Collection[str], names: Collection[str] = (), *, strength: int = 1) -> None:
+    def carry_out(self, vary: Collection[str], names: Collection[str] = ()) -> None:
         """Try everything.
 
         Args:
             vary: any of open, trouble and defects.
             names: names of open points, kinds of trouble and defects; all, if empty.
-            strength: how many choices are tried together: each alone with 1, in pairs with 2.
 
         Raises:
             SettingsError: if the client cannot be started, or sends no request.
         """
         try:
             self._try_first()
-            while not self._is_tried(vary, names, strength):
+            while not self._is_tried(vary, names):
                 self._measure_failure_rate(0, 0)
             if not self.entries:
                 self.stop_reason = "as the client's requests show nothing of what is varied"
@@ -121,10 +120,10 @@ class ClientTest:
             self._note_unfinished()
             self.seconds = time.monotonic() - self._started
 
-    def _is_tried(self, vary: Collection[str], names: Collection[str], strength: int) -> bool:
+    def _is_tried(self, vary: Collection[str], names: Collection[str]) -> bool:
         """Try everything, unless a client turns out to fail by itself, now and then."""
         try:
-            rows = self._rows(names, strength) if OPEN in vary else []
+            rows = self._rows(names) if OPEN in vary else []
             troubles = self._troubles(names) if TROUBLE in vary else {}
             defects = self._defects(names) if BROKEN in vary else {}
             self.entries.update((variation, entry | UNTRIED) for variation, entry in (troubles | defects).items())
@@ -167,7 +166,7 @@ class ClientTest:
         self._repeats = min(MAX_REPEATS, math.ceil(math.log(BY_CHANCE) / math.log(max(failed, 1) / run_count)))
         self._results, self.entries = {(DEFAULT, ()): self._runs.first}, {}
 
-    def _rows(self, names: Collection[str], strength: int) -> list[list[Choice]]:
+    def _rows(self, names: Collection[str]) -> list[list[Choice]]:
         """The choices that the client's requests can reveal, several at a time, those of its first requests first."""
         points = contract_of(self._settings).open_points
         usual = Choices(points, self._settings.choices)
@@ -177,11 +176,11 @@ class ClientTest:
         values: dict[str, list[str]] = {}
         differences = zip(self._first_differences(changes), choices, strict=True)
         for number, (name, value) in sorted((number, choice) for number, choice in differences if number is not None):
-            values.setdefault(name, [usual[name]]).append(value)
+            values.setdefault(name, []).append(value)
             request = self._name_of(self._runs.first.requests[number])
             label = {"kind": OPEN, "name": name, "value": value, "usual": usual[name], "request": request}
             self.entries[_of((name, value))] = label | UNTRIED
-        rows = covering(values, usual, strength=strength)
+        rows = rows_of(values)
         purpose = f"for the {len(self.entries)} other values of the {len(values)} open points it meets"
         say(f"{_count(len(rows), 'run')} {purpose}" if rows else "no other choice is met")
         return rows

@@ -55,7 +55,7 @@ def try_client(options: TryOptions, settings: Mapping[str, Any]) -> int:
     for number in SIGNALS:
         signal.signal(number, signal.default_int_handler)
     try:
-        client_test.carry_out(vary, options.only, strength=2 if options.pairs else 1)
+        client_test.carry_out(vary, options.only)
     except (KeyboardInterrupt, click.Abort):
         for number in SIGNALS:
             signal.signal(number, signal.SIG_IGN)  # a second one comes from impatience

@@ -1,9 +1,8 @@
 """Which servers a client is tried against, and how few runs find the choice that it fails with."""
 
-import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import zip_longest
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -23,38 +22,14 @@ class Variation:
         return ", ".join(map("=".join, sorted(self.choices))) or self.trouble or self.defect or "default choices"
 
 
-def covering(values: Mapping[str, Sequence[str]], usual: Mapping[str, str], *, strength: int = 1) -> list[list[Choice]]:
-    """Few sets of choices in which each value occurs, or each pair of values; the usual values are left out.
+def rows_of(values: Mapping[str, Sequence[str]]) -> list[list[Choice]]:
+    """Few sets of choices in which each value occurs once: the first of each point, then the second of each, and so on.
 
     Args:
-        values: the values of each open point.
-        usual: the value of each that has been tried.
-        strength: 1 for each value, 2 for each pair of values.
+        values: the values of each open point that are to be tried.
     """
-    rng = random.Random(0)  # noqa: S311 - the same sets each time
-    pairs = {point: [(point, value) for value in point_values] for point, point_values in values.items()}
-    uncovered = {
-        frozenset(combination)
-        for points in combinations(values, strength)
-        for combination in product(*map(pairs.__getitem__, points))
-        if any(usual[point] != value for point, value in combination)
-    }
-    rows = []
-    while uncovered:
-        row = dict(min(map(sorted, uncovered)))
-        for point in rng.sample(list(values), len(values)):
-            if point not in row:
-                _, _, row[point] = max(
-                    (_gain(row, pair, uncovered, strength), rng.random(), pair[1]) for pair in pairs[point]
-                )
-        uncovered -= set(map(frozenset, combinations(row.items(), strength)))
-        rows.append([(point, row[point]) for point in values if row[point] != usual[point]])
-    return rows
-
-
-def _gain(row: Mapping[str, str], pair: Choice, uncovered: set[frozenset[Choice]], strength: int) -> int:
-    """How many wanted sets a row would hold more with one more choice."""
-    return sum(frozenset((pair, *combination)) in uncovered for combination in combinations(row.items(), strength - 1))
+    columns = ([(point, value) for value in point_values] for point, point_values in values.items())
+    return [[choice for choice in row if choice] for row in zip_longest(*columns)]
 
 
 def narrowed(

@@ -375,7 +375,7 @@ import json
 first, second = json.loads(get('/api/domains/'))['data'][:2]
 sys.exit(list(first) == sorted(first) and first['id'] < second['id'])
 """
-    ended = tried("--only", "order", "--only", "key-order", "--pairs", client=script(tmp_path, text))
+    ended = tried("--only", "order=oldest-first", "--only", "key-order=sorted", client=script(tmp_path, text))
     assert ended.returncode == 1
     assert re.search("fails with (sorted together with order = oldest|oldest-first together with key)", ended.stdout)
     assert "mock-server --open key-order=sorted --open order=oldest-first" in ended.stdout
