@@ -34,10 +34,13 @@ class Gate:
 
 
 def gate(server: MockServer, *options: str | Path, ends_after: float = LONGEST, is_killed: bool = False) -> Gate:
-    """Run `contract-tests` as a job does, which is cancelled or killed after some seconds."""
+    """Run `contract-tests` as a job does, which is cancelled or killed some seconds after the first line it prints."""
     before = totals(server)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job hands on that it ignores it
     command = [COMMANDS / "contract-tests", "run", "--base-url", server.base_url, *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=ENVIRONMENT)
+    assert process.stdout
+    process.stdout.readline()
     signals = (signal.SIGKILL,) if is_killed else (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
     for seconds, number in zip((ends_after, TO_SIGTERM, TO_SIGKILL), signals, strict=False):
         with suppress(subprocess.TimeoutExpired):
