@@ -72,7 +72,9 @@ def parse_run(arguments: Sequence[str]) -> RunOptions:
     Raises:
         UsageError: if they cannot be read.
     """
-    options: RunOptions = _parsed(_command(RunOptions), RunOptions.command, arguments)
+    command = _command(RunOptions)
+    command.add_help_option = False  # which would print, and end the program
+    options: RunOptions = _parsed(command, RunOptions.command, arguments)
     return options
 
 

@@ -47,6 +47,8 @@ def command_line(inputs: Mapping[str, str]) -> list[str]:
     for name in ("base_url", "report_dir", "waivers", "allow_writes"):
         if getattr(input_options, name) != getattr(all_options, name):
             raise UsageError(f"the input arguments say --{name.replace('_', '-')}; that is an input of its own")
+    if all_options.plan or all_options.watch:
+        raise UsageError("the input arguments say --plan or --watch, which judge nothing in a job; leave them out")
     return ["run", *line, *extra_arguments]
 
 

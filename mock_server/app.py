@@ -198,8 +198,8 @@ def _cors(settings: Settings) -> Layer:
     origins = settings.cors_origins if settings.deployment else None
 
     def layer(inner: WSGIApplication) -> WSGIApplication:
-        guarded_app = KnownHosts(inner, settings.public_base_url, origins)
-        return Cors(guarded_app, settings.cors_origins) if settings.cors_origins else guarded_app
+        allowing_app = Cors(inner, settings.cors_origins) if settings.cors_origins else inner
+        return KnownHosts(allowing_app, settings.public_base_url, origins)
 
     return layer
 

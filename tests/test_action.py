@@ -72,6 +72,9 @@ HOSTILE = {
     "a redirection": "--rate 60/m > owned",
     "a variable": "--rate $HOME",
     "an end of options": "-- --allow-writes",
+    "help": "--help",
+    "a plan": "--plan",
+    "a watch that never ends": "--watch",
 }
 
 

@@ -1,5 +1,6 @@
 """A file of the user's that extends the mock: its function `extend(app)` receives the Flask application."""
 
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable
@@ -16,6 +17,9 @@ from mock_server.api.representations import failure_text
 from mock_server.errors import FROM_EXTENSION, SettingsError
 
 MODULE = "mock_extension"
+STATUS = re.compile(r"[2-9]\d\d(?!\d)")
+NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token (RFC 9110, 5.6.2)
+TEXT = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 FAILURE = b'{"errors": [{"title": "The extension of the mock failed; its log shows where.", "status": 500}]}'
 
 
@@ -70,8 +74,12 @@ def _answering(app: Flask) -> WSGIApplication:
     inner: WSGIApplication = app.wsgi_app
 
     def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        def start(status: str, headers: list[tuple[str, str]], *exc_info: Any) -> Any:
+            _check_head(status, headers)
+            return start_response(status, headers, *exc_info)
+
         try:
-            body = inner(environ, start_response)
+            body = inner(environ, start)
             try:
                 return [b"".join(body)]
             finally:
@@ -82,6 +90,15 @@ def _answering(app: Flask) -> WSGIApplication:
             return [FAILURE]
 
     return answer
+
+
+def _check_head(status: str, headers: Iterable[tuple[str, str]]) -> None:
+    """Raise a ValueError if no server could send that."""
+    if not STATUS.match(status):
+        raise ValueError(f"the status {status!r} cannot be sent; give 200 to 999")
+    for name, text in headers:
+        if not NAME.fullmatch(name) or not TEXT.fullmatch(text):
+            raise ValueError(f"the header {name!r}: {text!r} cannot be sent; give a token, and text in Latin-1")
 
 
 def _run(app: Flask, path: Path, code: bytes) -> None:

@@ -179,6 +179,8 @@ def create_blueprint(mock: MockState) -> Blueprint:
     @api.before_request
     def authenticate() -> None:
         g.account = mock.account()
+        if unread := context_of(request.environ).body_refusal:  # of an operation that reads none, too
+            raise unread
 
     if mock.choices["rate-limit-headers"] == "present":
         api.after_request(_add_rate_limit_headers)

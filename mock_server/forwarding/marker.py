@@ -51,7 +51,8 @@ class ForwardMarker:
         if method == "OPTIONS" and {"HTTP_ORIGIN", "HTTP_ACCESS_CONTROL_REQUEST_METHOD"} <= environ.keys():
             title = f"Pages of {environ['HTTP_ORIGIN']} may not call this server; --cors-origin lets them."
             return Refusal("403", title, mistake=False)
-        if self._has_prefix and _leaves(environ.get("RAW_PATH") or environ["PATH_INFO"]):
+        path = (environ.get("RAW_PATH") or environ["PATH_INFO"]).removeprefix(self._base_path)
+        if self._has_prefix and _leaves(path):
             return Refusal("400", "This path leads out of the deployment's base URL; send one that stays within it.")
         if self._deployment.read_only and (method not in READS or _is_overridden(environ)):
             title = "This server forwards reads alone: it was started with --read-only."

@@ -13,7 +13,7 @@ from werkzeug.datastructures import Authorization
 
 from mock_server.errors import Refusal
 from mock_server.http.form_parts import Part
-from mock_server.http.masking import without_escapes
+from mock_server.http.masking import holds_escaped
 
 KEY = "mock_server.context"
 
@@ -94,4 +94,4 @@ def holds_token(text: bytes, token: str | None) -> bool:
         return False
     secret, words = token.encode(), re.findall(rb"[A-Za-z0-9+/]{16,}", text)
     decoded_words = (b64decode(word[: len(word) - (len(word) % 4 == 1)] + b"==") for word in words)
-    return secret in text or secret in without_escapes(text) or any(secret in word for word in decoded_words)
+    return secret in text or holds_escaped(secret, text) or any(secret in word for word in decoded_words)

@@ -39,7 +39,8 @@ class Cors:
         allowed = ANY_ORIGIN if ANY_ORIGIN in self._origins else origin if origin in self._origins else ""
         if not origin or not allowed:
             return self._inner(environ, start_response if ANY_ORIGIN in self._origins else _varying(start_response))
-        if environ["REQUEST_METHOD"] == "OPTIONS" and "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in environ:
+        is_preflight = environ["REQUEST_METHOD"] == "OPTIONS" and "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in environ
+        if is_preflight and REFUSAL not in environ:
             return _preflight(environ, allowed)(environ, start_response)
 
         def start(status: str, headers: list[tuple[str, str]], *exc_info: Any) -> Any:
@@ -84,14 +85,18 @@ class KnownHosts:
                 " it with --public-base-url or --cors on."
             )
             environ[REFUSAL] = Refusal("421", title)
-        elif not self._allows(environ.get("HTTP_ORIGIN", ""), environ.get("HTTP_HOST", "")):
-            title = f'Pages of "{environ["HTTP_ORIGIN"]}" may send nothing here; allow them with --cors-origin.'
+        elif self._origins is not None and (page := self._foreign_page(environ)):
+            title = f"Pages of {page} may send nothing here; allow them with --cors-origin, and let them fetch."
             environ[REFUSAL] = Refusal("403", title)
         return self._inner(environ, start_response)
 
-    def _allows(self, origin: str, host: str) -> bool:
-        is_same_origin = origin.partition("://")[2] == host
-        return self._origins is None or not origin or is_same_origin or origin in self._origins
+    def _foreign_page(self, environ: WSGIEnvironment) -> str:
+        """Whose page sends a request that may not; empty if none does, as far as it says (Fetch Metadata, 2.4)."""
+        origin = environ.get("HTTP_ORIGIN", "")
+        if not origin:
+            return "other sites" if environ.get("HTTP_SEC_FETCH_SITE") in ("cross-site", "same-site") else ""
+        is_allowed = origin in (self._origins or ()) or origin.partition("://")[2] == environ.get("HTTP_HOST", "")
+        return "" if is_allowed else f'"{origin}"'
 
     def _knows(self, host_header: str) -> bool:
         try:

@@ -60,9 +60,10 @@ def masked_key(key: str, content: bytes) -> bytes:
     key_bytes = key.encode("latin-1", "replace")
     if key_bytes in content:
         content = content.replace(key_bytes, MASKED.encode())
-    if (b"%" in content or b"\\" in content) and key_bytes in without_escapes(content):
-        return _key_pattern(key).sub(MASKED.encode(), content) if len(key) <= MAX_KEY_LENGTH else MASKED.encode()
-    return content
+    if not (b"%" in content or b"\\" in content) or not holds_escaped(key_bytes, content):
+        return content
+    masked = _key_pattern(key).sub(MASKED.encode(), content) if len(key) <= MAX_KEY_LENGTH else MASKED.encode()
+    return MASKED.encode() if holds_escaped(key_bytes, masked) else masked  # escaped twice, as JSON in a URL
 
 
 def masked_text(key: str, text: str, longest: int = MAX_CACHED_LENGTH) -> str:
@@ -71,10 +72,16 @@ def masked_text(key: str, text: str, longest: int = MAX_CACHED_LENGTH) -> str:
     return masked_key(key, beginning.encode()).decode("utf-8", "replace")[:longest]
 
 
-def without_escapes(content: bytes) -> bytes:
-    """A content without the escapes of URLs and JSON."""
+def holds_escaped(secret: bytes, content: bytes) -> bool:
+    """Whether a content holds a secret with the escapes of JSON, of URLs, or of one within the other."""
+    json_read, url_read = _without_json_escapes(content), unquote_to_bytes(content)
+    readings = (json_read, url_read, unquote_to_bytes(json_read), _without_json_escapes(url_read))
+    return any(secret in reading for reading in readings)
+
+
+def _without_json_escapes(content: bytes) -> bytes:
     content = content.replace(b"\\/", b"/").replace(b'\\"', b'"').replace(b"\\\\", b"\\")
-    return unquote_to_bytes(ESCAPE.sub(lambda match: bytes([int(match[1], 16)]), content))
+    return ESCAPE.sub(lambda match: bytes([int(match[1], 16)]), content)
 
 
 @lru_cache(64)

@@ -264,6 +264,14 @@ def test_no_path_leads_out_of_the_prefix_of_a_deployment(up: Upstream, path: str
         assert up.line == "GET /prefix/api/x/../domains/1 HTTP/1.1"
 
 
+@pytest.mark.parametrize("path", ["/p/q/../admin", "/p/q/%2e%2e/admin", "/p/q/api/../../admin", "/p/q/..%2f..%2fadmin"])
+def test_the_path_of_the_proxy_itself_does_not_count_as_one_to_leave(up: Upstream, path: str) -> None:
+    with in_front(f"{up.url}/prefix", base_path="/p/q") as server:
+        got = raw(server, f"GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode())
+    assert got.startswith(b"HTTP/1.1 400 ")
+    assert up.requests == []
+
+
 def test_a_deployment_does_nothing_to_the_consoles_origin() -> None:
     headers = "X-Content-Type-Options: off", "Clear-Site-Data: *", "Alt-Svc: h3", "Strict-Transport-Security: max-age=9"
     with Upstream(answer(b"{}", *headers)) as up, in_front(up) as server:

@@ -238,10 +238,13 @@ BODIES = {
         request(b"POST /api/projects", b"Content-Length: 50"), at_last=401
     ),
     "a body that is cut off": closed(form(NAME + END)[:-5], 400, says="was cut off after", half_closes=True),
+    "a delete whose body does not come": waiting(
+        request(b"DELETE /api/domains/1", KEY, b"Content-Length: 50"), at_last=408
+    ),
     "chunks that stop": waiting(chunks(b"6\r\nhos"), at_last=408),
     "chunks that are cut off": closed(chunks(b"6\r\nhos"), 400, says="was cut off after", half_closes=True),
     "an expectation without a body": waiting(
-        request(b"POST /api/projects", KEY, CONTINUE, b"Content-Length: 9"), 100, at_last=415
+        request(b"POST /api/projects", KEY, CONTINUE, b"Content-Length: 9"), 100, at_last=408
     ),
     "an unknown expectation": answered(form(NAME + END, b"Expect: 200-ok"), 201),
     "a body of 20 MB": answered(form(b"x" * 20 * LONG), 413),

@@ -94,6 +94,11 @@ def test_what_is_no_origin_is_refused() -> None:
         Settings(cors_origins=("localhost:5173/app",))
 
 
+def test_a_preflight_to_a_name_that_strangers_can_own_is_refused() -> None:
+    asked = {"Origin": PAGE, "Access-Control-Request-Method": "GET", "Host": "evil.example"}
+    assert Client(create_app(Settings(cors_origins=(PAGE,)))).options("/api/domains/", headers=asked).status_code == 421
+
+
 @pytest.mark.parametrize(
     ("host", "status"),
     [

@@ -196,8 +196,23 @@ def test_a_hook_that_fails_is_answered_and_logged_with_its_line(
             "    answer.response = ('x' if number else 1 / 0 for number in (1, 0))",
             "    return answer",
         ],
+        ["@app.after_request", "def mistype(answer):", "    answer.status_code = 99", "    return answer"],
+        ["@app.after_request", "def mistype(answer):", "    answer.status_code = 1000", "    return answer"],
+        ["@app.after_request", "def mistype(answer):", "    answer.headers['X Y'] = 'b'", "    return answer"],
+        ["@app.after_request", "def mistype(answer):", "    answer.headers['X'] = 'b\\0c'", "    return answer"],
+        ["@app.after_request", "def mistype(answer):", "    answer.headers['X'] = '\u20ac'", "    return answer"],
     ],
-    ids=["no answer", "an exit", "an exit that no encoding knows", "a body that breaks"],
+    ids=[
+        "no answer",
+        "an exit",
+        "an exit that no encoding knows",
+        "a body that breaks",
+        "a status of two digits",
+        "a status of four digits",
+        "a space in the name of a header",
+        "a control character in a header",
+        "a letter beyond Latin-1 in a header",
+    ],
 )
 def test_what_flask_itself_fails_on_is_answered_and_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, lines: list[str]

@@ -14,7 +14,7 @@ from asking import ask, control, journal
 from wire import HARBOUR, PNG, Client, over_network
 
 from mock_server import MockServer
-from mock_server.http.masking import UNREADABLE, masked_answer, masked_whole
+from mock_server.http.masking import MASKED, UNREADABLE, holds_escaped, masked_answer, masked_key, masked_whole
 from mock_server.journal.journal import MAX_TEXT_LENGTH, Count, Entry, Head, MemoryJournal, RawEntry, Remark
 
 SHARED = pytest.mark.usefixtures("store")  # for what a store in Redis does in code of its own
@@ -42,6 +42,22 @@ def test_the_key_is_masked_in_an_odd_method_and_in_the_media_type_of_a_part(serv
     ask(server, "POST", "/api/projects", data={"name": "a"}, files={"logo": ("a.png", PNG, f"image/{HARBOUR}")})
     named, made = journal(server)
     assert (named["method"], made["files"]["logo"]["media_type"]) == ("[key]", "image/[key]")
+
+
+@pytest.mark.parametrize(
+    ("key", "content"),
+    [
+        ("abc/def+12345==", quote('{"k":"abc\\/def+12345=="}')),  # as PHP writes it, in a query
+        ("abcdefgh", quote('{"k":"\\u0061bcdefgh"}')),
+        ("ab%41cd-efghijk", '{"note":"\\u0061b%41cd-efghijk"}'),
+        ("back\\slash%41-token", '"back\\\\slash%41-token"'),
+    ],
+)
+def test_a_key_is_masked_however_json_and_urls_escape_it(key: str, content: str) -> None:
+    assert holds_escaped(key.encode(), content.encode())
+    masked = masked_key(key, content.encode())
+    assert MASKED.encode() in masked
+    assert not holds_escaped(key.encode(), masked)
 
 
 @pytest.mark.parametrize(
