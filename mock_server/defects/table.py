@@ -138,12 +138,12 @@ def takes_no(operation: str, status: int, fields: str, resource: str) -> Iterato
 
 def strangers_may(operation: str, text: str) -> Iterator[Callable[[str], Defect]]:
     """Who has no key, a wrong one or its beginning may do what the text says."""
-    for who, sent, is_stranger in (
+    for stranger, key, is_stranger in (
         ("nobody", "no key", custom.has_no_key),
         ("wrong-key", "any key", custom.has_wrong_key),
         ("shorter-key", "the beginning of the key", custom.key_that(custom.is_prefix)),
     ):
-        yield defect(f"{who}-{operation}s", f"Who sends {sent} can {text}.", custom.let_in(operation, is_stranger))
+        yield defect(f"{stranger}-{operation}s", f"Who sends {key} can {text}.", custom.let_in(operation, is_stranger))
 
 
 RESOURCES, CONSECUTIVE = (S, D, N), {"ids": "consecutive"}
@@ -255,9 +255,9 @@ TABLE: Table = {
                "A list without `results_per_page` says that a page holds 10, and shows 25.",
                meta("results_per_page", lambda _: 10, custom.asks_for_no_size))],
     "pagination.allowed-sizes-are-kept": [
-        defect(f"size-{size}-is-{shown}", f"A list of {size} a page has {shown}.",
-               custom.uses_size(shown, custom.asks_for_size(size)))
-        for size, shown in (
+        defect(f"size-{size}-is-{used_size}", f"A list of {size} a page has {used_size}.",
+               custom.uses_size(used_size, custom.asks_for_size(size)))
+        for size, used_size in (
             ("10", "25"), ("50", "25"), ("100", "50"), ("250", "100"), ("500", "100"), ("1000", "500"))],
     "pagination.other-sizes-are-not-used": [
         defect("any-size-is-used", "A list has any page size that is asked for.", custom.any_size(10**9)),

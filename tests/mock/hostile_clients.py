@@ -244,7 +244,7 @@ BODIES = {
     "chunks that stop": waiting(chunks(b"6\r\nhos"), at_last=408),
     "chunks that are cut off": closed(chunks(b"6\r\nhos"), 400, says="was cut off after", half_closes=True),
     "an expectation without a body": waiting(
-        request(b"POST /api/projects", KEY, CONTINUE, b"Content-Length: 9"), 100, at_last=408
+        request(b"POST /api/projects", KEY, CONTINUE, b"Content-Length: 9"), 100, at_last=415
     ),
     "an unknown expectation": answered(form(NAME + END, b"Expect: 200-ok"), 201),
     "a body of 20 MB": answered(form(b"x" * 20 * LONG), 413),
