@@ -547,10 +547,8 @@ class Run:
             confirmed = [result for resource_results in self._certain_results.values() for result in resource_results]
             failed = {result.id for result in confirmed if result.verdict is Verdict.FAIL}
             limit = self._options.max_failures
-            if limit and len(failed) >= limit and not self.target.budget.stop_reason:
-                self.target.budget.stop_reason = (
-                    f"stopped, as {len(failed)} checks failed and --max-failures is {limit}"
-                )
+            if limit and len(failed) >= limit:
+                self.target.budget.stop(f"stopped, as {len(failed)} checks failed and --max-failures is {limit}")
             if self._certain and not failed <= self._certain_failures:
                 self._certain(self.outcome(confirmed, has_notes=False))
             self._certain_failures |= failed
