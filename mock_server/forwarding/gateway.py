@@ -78,8 +78,8 @@ SAFE = [(name.lower().encode(), text.encode()) for name, text in HARMLESS]
 Headers = list[tuple[bytes, bytes]]
 
 
-class ForwardingGateway(Gateway):
-    """A gateway that forwards requests to a deployment, unless the site answers them itself.
+class ForwardingGateway:
+    """An ASGI application that forwards requests to a deployment, unless the site answers them itself.
 
     Args:
         wsgi_site: context which requests are to be forwarded, and what is done to their answers.
@@ -102,7 +102,7 @@ class ForwardingGateway(Gateway):
         recording: FixtureRecording | None,
         token: str | None,
     ) -> None:
-        super().__init__(wsgi_site)
+        self._wsgi_site, self._gateway = wsgi_site, Gateway(wsgi_site)
         self._settings, self._deployment = settings, deployment
         self._upstream = Upstream(deployment, settings.base_path)
         self._journal, self._recording, self._token = journal, recording, token
@@ -114,7 +114,7 @@ class ForwardingGateway(Gateway):
         self._loop = self._loop or asyncio.get_running_loop()
         environ = environ_of(scope)
         if self._wsgi_site.is_control(environ):
-            return await super().__call__(scope, receive, send)
+            return await self._gateway(scope, receive, send)
         exchange = ProxiedExchange(environ, receive, send, self._copy_budget)
         self._under_way += 1
         try:
@@ -135,6 +135,9 @@ class ForwardingGateway(Gateway):
             with suppress(TimeoutError, RuntimeError):
                 asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(2 * SECONDS_TO_CLOSE)
 
+    def stop(self) -> None:
+        self._gateway.stop()
+
     async def _close(self) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(SECONDS_TO_CLOSE):
@@ -151,14 +154,14 @@ class ForwardingGateway(Gateway):
         start["headers"] = [*start["headers"], (b"proxy-status", status), *SAFE]
         exchange.head = Head(start["status"], _decode_headers(start["headers"]), is_own=True)
         if has_body(environ):
-            async with self._body_read(environ, receive):
+            async with self._gateway.body_read(environ, receive):
                 if context.body_refusal:  # what is left of the body would keep the connection open
                     start["headers"].append((b"connection", b"close"))
                 exchange.request_copy.add(environ["wsgi.input"].read(MAX_REQUEST_COPY))
                 self._keep(exchange, b"".join(body))
         else:
             self._keep(exchange, b"".join(body))
-        await self._deliver(start, body, context.delay, context.body_delay, send)
+        await self._gateway.deliver(start, body, context.delay, context.body_delay, send)
 
     async def _forward(
         self, exchange: ProxiedExchange, scope: Message, start: Message, body: list[bytes], send: Send
@@ -191,7 +194,7 @@ class ForwardingGateway(Gateway):
                 start, body = _failed(exchange.trouble or error, start)
             exchange.head = Head(start["status"], _decode_headers(start["headers"]), is_own=True)
             self._keep(exchange, body[0])
-        await self._deliver(start, body, exchange.context.delay, exchange.context.body_delay, send)
+        await self._gateway.deliver(start, body, exchange.context.delay, exchange.context.body_delay, send)
         return None
 
     async def _pass_back(self, exchange: ProxiedExchange, answer: aiohttp.ClientResponse, start: Message) -> None:
@@ -200,11 +203,11 @@ class ForwardingGateway(Gateway):
         headers = _merge_headers(kept_headers(answer), start["headers"])
         if self._deployment.rewrite_links:
             headers, parts = await self._rewritten(exchange.environ, headers, answer, parts)
-        await self._wait(context.delay)
+        await self._gateway.wait(context.delay)
         await exchange.start_answer({"type": "http.response.start", "status": answer.status, "headers": headers})
         if context.body_delay:
             await exchange.hand(b"")
-            await self._wait(context.body_delay)
+            await self._gateway.wait(context.body_delay)
         length = next((int(text) for name, text in headers if name.lower() == b"content-length"), None)
         if context.broken and (length == 0 or answer.method == "HEAD" or answer.status in WITHOUT_BODY):
             context.broken = ""  # there is nothing to cut off

@@ -52,6 +52,18 @@ class WsgiSite(Protocol):
         """How long the body of a request may be, in bytes; 0 if it is not read at all."""
 
 
+class AsgiSite(Protocol):
+    """What a server calls: an ASGI application that can be ended."""
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None: ...
+
+    def finish(self) -> None:
+        """Let requests under way end, before the server stops."""
+
+    def stop(self) -> None:
+        """End its threads, once the server has stopped."""
+
+
 class Gateway:
     """An ASGI application that serves a site.
 
@@ -72,9 +84,9 @@ class Gateway:
         start, body, delay, body_delay = await self._received(scope, receive)
         if not isinstance(body, list):
             return await self._stream(start, body, receive, send)
-        return await self._deliver(start, body, delay, body_delay, send)
+        return await self.deliver(start, body, delay, body_delay, send)
 
-    async def _deliver(self, start: Message, body: list[bytes], delay: float, body_delay: float, send: Send) -> None:
+    async def deliver(self, start: Message, body: list[bytes], delay: float, body_delay: float, send: Send) -> None:
         """Send an answer when it is due, unless so many wait already that they would fill the memory."""
         size = sum(map(len, body))
         if size > LONG_ANSWER and self._held_bytes + size > MAX_HELD_BYTES:
@@ -82,11 +94,11 @@ class Gateway:
         self._held_bytes += size
         try:
             if delay:
-                await self._wait(delay)
+                await self.wait(delay)
             await send(start)
             if body_delay:
                 await send({"type": "http.response.body", "body": b"", "more_body": True})
-                await self._wait(body_delay)
+                await self.wait(body_delay)
             if size > LONG_ANSWER:
                 await self._send_long(body, send)
             else:
@@ -101,14 +113,14 @@ class Gateway:
         environ = environ_of(scope)
         context = context_of(environ)
         if has_body(environ):
-            async with self._body_read(environ, receive):
+            async with self.body_read(environ, receive):
                 start, body = await self._answer(environ)
         else:
             start, body = await self._answer(environ)
         return start, body, context.delay, context.body_delay
 
     @asynccontextmanager
-    async def _body_read(self, environ: WSGIEnvironment, receive: Receive) -> AsyncIterator[None]:
+    async def body_read(self, environ: WSGIEnvironment, receive: Receive) -> AsyncIterator[None]:
         """Have a body in the environment of its request, and room for it meanwhile."""
         read = Body(self._wsgi_site.body_limit(environ), environ.get("CONTENT_LENGTH", ""))
         self._bodies[read] = None
@@ -119,7 +131,7 @@ class Gateway:
             del self._bodies[read]
 
     def finish(self) -> None:
-        """Let requests under way end, before the server stops; they end by themselves here."""
+        """Do nothing: requests under way end by themselves here."""
 
     def stop(self) -> None:
         for pool in (self._control, self._api):
@@ -174,7 +186,7 @@ class Gateway:
     def _end_burst(self) -> None:
         self._busy, self._is_resting = 0.0, False
 
-    async def _wait(self, seconds: float) -> None:
+    async def wait(self, seconds: float) -> None:
         """Wait, unless so many answers wait already that they would fill the memory."""
         if seconds > SECONDS_FOR_ALL and (self._delayed >= MAX_DELAYED or self._held_bytes > MAX_HELD_BYTES):
             log.warning("An answer is sent without its delay: %s are waiting already.", self._delayed)
