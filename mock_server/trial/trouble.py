@@ -128,9 +128,9 @@ def _delete(collection: Collection, _: Resource, number: int) -> tuple[str, str]
 def _change(collection: Collection, resource: Resource, number: int) -> tuple[str, str]:
     """Change a text that reads show and nothing depends on, if there is one; its name and its value until then."""
     shown_fields = (field for name, field in resource.fields.items() if name in resource.record_schema)
-    texts = [field for field in shown_fields if field.kind == "text" and not (field.values or field.applies_when)]
-    name = texts[-1].name
-    if name == resource.label:
+    texts = (field.name for field in shown_fields if field.kind == "text" and not (field.values or field.applies_when))
+    name = next((name for name in texts if name != resource.label), "")
+    if not name:
         return "", ""
     before = collection.get(number).values.get(name) or ""
     collection.update(number, lambda record: replace(record, values={**record.values, name: CHANGED}))
