@@ -358,7 +358,7 @@ def links_begin_with_the_base_url(evidence: Evidence) -> Observations:
     lambda page: page.number - 1 if page.number > 1 else None,
     needs=NEEDS_LISTINGS,
 )
-def link_names(evidence: Evidence, name: str, number_of: Callable[[Page], int | None]) -> Observations:
+def link_leads_to_its_page(evidence: Evidence, name: str, number_of: Callable[[Page], int | None]) -> Observations:
     for page in _existing(evidence):
         number = number_of(page)
         if number is None or name not in page.links:

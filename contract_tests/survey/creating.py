@@ -43,7 +43,7 @@ def create(visitor: Visitor, *creates: Create) -> list[Creation]:
     resource, creations, known_ids = visitor.resource, list[Creation](), set[int]()
     exchanges = [visitor.post(step.form, step.expects, form_style=step.form_style) for step in creates]
     outcomes = [
-        _retry(visitor, requested, exchange) if exchange.failed else (exchange, exchange.made_id)
+        _create_again(visitor, requested, exchange) if exchange.failed else (exchange, exchange.made_id)
         for requested, exchange in zip(creates, exchanges, strict=True)
     ]
     awaited_reads = {
@@ -65,7 +65,7 @@ def create(visitor: Visitor, *creates: Create) -> list[Creation]:
     return creations
 
 
-def _retry(visitor: Visitor, create: Create, exchange: Exchange) -> tuple[Exchange, int | None]:
+def _create_again(visitor: Visitor, create: Create, exchange: Exchange) -> tuple[Exchange, int | None]:
     """Send a create again after a failure if its record is not listed; return the last answer and the id."""
     identifier = exchange.made_id
     for number in range(MAX_RETRIES):
