@@ -11,10 +11,11 @@ from types import ModuleType
 from typing import Any, Self
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-from flask import Flask
+from flask import Flask, request
 
 from mock_server.api.representations import failure_text
 from mock_server.errors import FROM_EXTENSION, SettingsError
+from mock_server.http.context import context_of
 
 MODULE = "mock_extension"
 STATUS = re.compile(r"[2-9]\d\d(?!\d)")
@@ -53,8 +54,16 @@ class Extension:
             SettingsError: if it has no such function, or fails; the message names the line, if one is at fault.
         """
         app.test_client = _own_client(app)  # type: ignore[method-assign]
+        app.before_request(_refuse_unread)
         _run(app, self.path, self.code)
         app.wsgi_app = _answering(app)  # type: ignore[assignment, method-assign]
+
+
+def _refuse_unread() -> None:
+    """Refuse a write whose body was too long or did not come, before a route of the extension's own sees it."""
+    unread = context_of(request.environ).body_refusal
+    if unread and request.blueprint != "api" and request.method not in ("GET", "HEAD", "OPTIONS"):
+        raise unread
 
 
 def _own_client(app: Flask) -> Callable[..., Any]:
@@ -74,31 +83,41 @@ def _answering(app: Flask) -> WSGIApplication:
     inner: WSGIApplication = app.wsgi_app
 
     def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        def start(status: str, headers: list[tuple[str, str]], *exc_info: Any) -> Any:
-            _check_head(status, headers)
-            return start_response(status, headers, *exc_info)
+        head = ("", list[tuple[str, str]]())
+
+        def start(status: str, headers: list[tuple[str, str]], *_: Any) -> Any:
+            nonlocal head
+            head = status, headers
 
         try:
             body = inner(environ, start)
             try:
-                return [b"".join(body)]
+                content = b"".join(body)
             finally:
                 getattr(body, "close", lambda: None)()  # PEP 3333
+            status, headers = head
+            _check_head(status, headers, None if environ["REQUEST_METHOD"] == "HEAD" else len(content))
         except BaseException:  # noqa: BLE001 - a `sys.exit()` of the file's too
             app.logger.error("an extension failed on %s", failure_text(environ, traceback.format_exc()))  # noqa: TRY400
-            start_response("500 Internal Server Error", [("Content-Type", "application/json")])
-            return [FAILURE]
+            status, headers, content = "500 Internal Server Error", [("Content-Type", "application/json")], FAILURE
+        start_response(status, headers)
+        return [content]
 
     return answer
 
 
-def _check_head(status: str, headers: Iterable[tuple[str, str]]) -> None:
-    """Raise a ValueError if no server could send that."""
+def _check_head(status: str, headers: Iterable[tuple[str, str]], length: int | None) -> None:
+    """Raise a ValueError if no server could send that with a body of this length; None for any."""
     if not STATUS.match(status):
         raise ValueError(f"the status {status!r} cannot be sent; give 200 to 999")
+    lengths = []
     for name, text in headers:
-        if not NAME.fullmatch(name) or not TEXT.fullmatch(text):
+        if not NAME.fullmatch(name) or not TEXT.fullmatch(text) or name.lower() == "transfer-encoding":
             raise ValueError(f"the header {name!r}: {text!r} cannot be sent; give a token, and text in Latin-1")
+        lengths += [text] if name.lower() == "content-length" else []
+    is_wrong = len(lengths) > 1 or not all(text.isdecimal() for text in lengths)
+    if is_wrong or (lengths and int(lengths[0]) != length is not None and not status.startswith("304")):
+        raise ValueError(f"the Content-Length {', '.join(lengths)} is not that of the body; leave it out")
 
 
 def _run(app: Flask, path: Path, code: bytes) -> None:

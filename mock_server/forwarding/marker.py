@@ -1,7 +1,7 @@
 """What stands in for the mock's own operations where requests are forwarded: it notes which are for the deployment."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from urllib.parse import unquote, unquote_plus, urlsplit
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
@@ -68,10 +68,14 @@ def _is_overridden(environ: WSGIEnvironment) -> bool:
 
 
 def _leaves(path: str) -> bool:
-    """Whether a path has more `..` than segments before them, in any spelling."""
+    """Whether a path has more `..` than segments before them, whether or not escaped and other slashes divide it."""
+    return any(map(_leads_up, (path.split("/"), re.split(r"[/\\]", unquote(path)))))
+
+
+def _leads_up(segments: Sequence[str]) -> bool:
     depth = 0
-    for segment in re.split(r"[/\\]", unquote(path)):
-        name = segment.partition(";")[0]
+    for segment in segments:
+        name = unquote(segment).partition(";")[0]
         depth += -1 if name == ".." else name not in ("", ".")
         if depth < 0:
             return True

@@ -22,7 +22,7 @@ MIN_KEY_LENGTH = 8  # characters; a shorter one may stand in other words, too
 MAX_CACHED_LENGTH = 2000  # characters
 MAX_ESCAPE_LENGTH = 6  # characters that stand for one of a key, in JSON
 MAX_KEY_LENGTH = 200  # characters of a key that is found however it is written; where a longer one is, all is hidden
-ESCAPE = re.compile(rb"\\u00([2-7][0-9a-fA-F])")
+ESCAPE = re.compile(rb'\\(?:u00([2-7][0-9a-fA-F])|(["\\/]))')
 ESCAPED_LETTER = re.compile(r"\\u00([46][1-9a-fA-F]|[57][0-9aA])")
 MAX_JSON_LENGTH = 64 * 2**10  # characters that are parsed
 
@@ -80,8 +80,7 @@ def holds_escaped(secret: bytes, content: bytes) -> bool:
 
 
 def _without_json_escapes(content: bytes) -> bytes:
-    content = content.replace(b"\\/", b"/").replace(b'\\"', b'"').replace(b"\\\\", b"\\")
-    return ESCAPE.sub(lambda match: bytes([int(match[1], 16)]), content)
+    return ESCAPE.sub(lambda match: bytes([int(match[1], 16)]) if match[1] else match[2], content)
 
 
 @lru_cache(64)

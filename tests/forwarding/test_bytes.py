@@ -253,7 +253,18 @@ def test_read_only_refuses_whatever_may_write(up: Upstream) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/../admin", "/api/../../admin", "/api/%2e%2E/..%2fadmin", "/x/..;/../a", "/..\\admin"]
+    "path",
+    [
+        "/../admin",
+        "/api/../../admin",
+        "/api/%2e%2E/..%2fadmin",
+        "/x/..;/../a",
+        "/..\\admin",
+        "/api%2Fx/../../secret",
+        "/api\\x/../../secret",
+        "/api%5Cx/%2e%2e/.%2E/secret",
+        "/a;b%2Fc/../../y",
+    ],
 )
 def test_no_path_leads_out_of_the_prefix_of_a_deployment(up: Upstream, path: str) -> None:
     with in_front(f"{up.url}/prefix") as server:

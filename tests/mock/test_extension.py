@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -201,6 +202,10 @@ def test_a_hook_that_fails_is_answered_and_logged_with_its_line(
         ["@app.after_request", "def mistype(answer):", "    answer.headers['X Y'] = 'b'", "    return answer"],
         ["@app.after_request", "def mistype(answer):", "    answer.headers['X'] = 'b\\0c'", "    return answer"],
         ["@app.after_request", "def mistype(answer):", "    answer.headers['X'] = '\u20ac'", "    return answer"],
+        ["@app.after_request", "def a(b):", "    b.headers['Transfer-Encoding'] = 'chunked'", "    return b"],
+        ["@app.after_request", "def a(b):", "    b.headers['Content-Length'] = '3'", "    return b"],
+        ["@app.after_request", "def a(b):", "    b.headers.add('Content-Length', '3')", "    return b"],
+        ["@app.after_request", "def a(b):", "    b.headers['Content-Length'] = 'abc'", "    return b"],
     ],
     ids=[
         "no answer",
@@ -212,6 +217,10 @@ def test_a_hook_that_fails_is_answered_and_logged_with_its_line(
         "a space in the name of a header",
         "a control character in a header",
         "a letter beyond Latin-1 in a header",
+        "chunks",
+        "the length of another body",
+        "two lengths",
+        "a length that is none",
     ],
 )
 def test_what_flask_itself_fails_on_is_answered_and_logged(
@@ -224,6 +233,18 @@ def test_what_flask_itself_fails_on_is_answered_and_logged(
     assert "an extension failed on GET /api/domains/[key]" in caplog.text
     assert HARBOUR not in caplog.text
     assert [entry.status for entry in mock.server.running.journal.find()] == [500]
+
+
+def test_a_write_whose_body_does_not_come_reaches_no_route(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mock_server.http.messages.SECONDS_FOR_A_BODY", 0.3)
+    (tmp_path / "mine.py").write_text("def extend(app):\n    app.post('/api/done')(lambda: 'done')\n", "utf-8")
+    with MockServer(extend=tmp_path / "mine.py") as server:
+        connection = HTTPConnection("127.0.0.1", int(server.base_url.rpartition(":")[2]))
+        connection.putrequest("POST", "/api/done")
+        connection.putheader("Content-Length", "50")
+        connection.endheaders()
+        assert connection.getresponse().status == 408
+        connection.close()
 
 
 def test_a_forced_lag_works_while_the_file_has_a_mistake(tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ def test_the_key_is_masked_in_an_odd_method_and_in_the_media_type_of_a_part(serv
         ("abc/def+12345==", quote('{"k":"abc\\/def+12345=="}')),  # as PHP writes it, in a query
         ("abcdefgh", quote('{"k":"\\u0061bcdefgh"}')),
         ("ab%41cd-efghijk", '{"note":"\\u0061b%41cd-efghijk"}'),
+        ("abcd\\u0041efgh", '{"note":"abcd\\\\u0041efgh"}'),
         ("back\\slash%41-token", '"back\\\\slash%41-token"'),
     ],
 )
