@@ -77,7 +77,7 @@ def test_it_creates_with_files_reads_updates_and_deletes(page: Page, server: Moc
         ("GET", "/api/domains/", '{headers: {Authorization: "Bearer x"}}', 401, "is not known"),
         ("POST", "/api/projects", "{body: fields({title: 'x'})}", 400, 'The field "name" is required'),
         ("POST", "/api/projects", "{body: '{}', headers: {'Content-Type': 'application/json'}}", 415, "Send a form"),
-        ("GET", "/api/domains/", "{headers: {Prefer: 'code=429'}}", 429, "preferred this answer"),
+        ("GET", "/api/domains/", "{headers: {Prefer: 'code=429'}}", 429, "asked for this answer"),
         ("GET", "/api/domains/", "{headers: {Prefer: 'code=teapot'}}", 400, 'code is "teapot"'),
     ],
 )
@@ -178,7 +178,7 @@ def test_a_form_that_it_sends_resets_nothing(page: Page, server: MockServer) -> 
         f"{server.base_url}/_mock/reset",
     )
     page.wait_for_url("**/_mock/reset")
-    assert "alone" in page.locator("body").inner_text()
+    assert "Only programs on this machine" in page.locator("body").inner_text()
     assert server.running.journal.find(method="DELETE")
     assert server.running.mock.accounts.get(HARBOUR).collections["domains"].total == 53  # type: ignore[union-attr]
 
