@@ -32,7 +32,7 @@ from link_management_contract.texts import is_loopback
 from mock_server.control import Control
 from mock_server.control.instance import Instance
 from mock_server.errors import SettingsError, extra
-from mock_server.http.gateway import AsgiSite, Gateway, WsgiSite
+from mock_server.http.gateway import AsgiApplication, Gateway, WsgiSite
 from mock_server.settings.settings import Settings
 
 BACKLOG = 1024
@@ -64,7 +64,7 @@ class _GranianThread(MTServer):  # type: ignore[misc]
         )
         self._shd = SocketHolder(listener.detach(), False, BACKLOG)  # noqa: FBT003 - it takes no keywords
 
-    def start(self, app: AsgiSite) -> None:
+    def start(self, app: AsgiApplication) -> None:
         """Serve an ASGI application from a thread."""
         self._spawn_workers(self._spawn_asgi_worker, app)
 
@@ -175,7 +175,7 @@ def _is_the_same(url: str, address: tuple[str, int]) -> bool:
     return is_loopback(parts.hostname or "") and parts.port == address[1]
 
 
-def _gateway(wsgi_site: WsgiSite, running: Instance, token: str | None) -> AsgiSite:
+def _gateway(wsgi_site: WsgiSite, running: Instance, token: str | None) -> AsgiApplication:
     """The gateway of a mock, or of a server in front of a deployment."""
     deployment = running.settings.deployment
     if deployment is None:
@@ -187,7 +187,7 @@ def _gateway(wsgi_site: WsgiSite, running: Instance, token: str | None) -> AsgiS
             f"`mock-server forward` needs aiohttp 3.14 or later; install it, or {extra('forward')}: {error}"
         ) from error
     recorders = running.journal_writer, running.fixture_recording
-    gateway: AsgiSite = forwarding.ForwardingGateway(wsgi_site, running.settings, deployment, *recorders, token)
+    gateway: AsgiApplication = forwarding.ForwardingGateway(wsgi_site, running.settings, deployment, *recorders, token)
     return gateway
 
 

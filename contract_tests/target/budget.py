@@ -228,7 +228,7 @@ class Budget:
             KeyboardInterrupt: if it must.
         """
         end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:
+        while (remaining := end - time.monotonic()) > 0:
             if not self.is_cleaning and self.interrupted():
                 raise KeyboardInterrupt
-            time.sleep(min(left, SLICE))
+            time.sleep(min(remaining, SLICE))

@@ -31,7 +31,7 @@ class Attempt(Protocol):
     """Sends a request once."""
 
     def __call__(
-        self, request: Request, attempts: tuple[int | None, ...] = (), *, is_alone: bool = False
+        self, request: Request, attempts: tuple[int | None, ...] = (), *, is_exclusive: bool = False
     ) -> Exchange: ...
 
 
@@ -133,7 +133,7 @@ class Retries:
                 attempts.append(exchange.status)
                 overlapped += exchange.overlapped
                 time.sleep(SHORT_PAUSE if self._is_trial(request) else self.timeouts.pause(exchange))
-                exchange = self._attempt(request, tuple(attempts), is_alone=any(overlapped))
+                exchange = self._attempt(request, tuple(attempts), is_exclusive=any(overlapped))
         is_usual = exchange.failed and self._availability.is_hopeless(request)
         return replace(exchange, overlapped=(*overlapped, *exchange.overlapped), is_usual=is_usual)
 
@@ -159,9 +159,9 @@ class Retries:
             return exchange
         interval = state.interval
         for number, pause in enumerate(waits()):
-            witnessed, asked_wait = self._look(exchange, witness, has_waited=number > 0)
+            witnessed, asked_wait = self._ask_before_waiting(exchange, witness, has_waited=number > 0)
             if witnessed and not state.is_trouble(witnessed):
-                return self._own(exchange, was_away=number > 0)
+                return self._confirmed(exchange, was_away=number > 0)
             seconds = time.monotonic() - started
             doubt = state.doubt if self._budget.is_cleaning else state.doubt_of(exchange)
             if asked_wait is None and not state.may_be_starting(exchange, seconds):
@@ -188,7 +188,7 @@ class Retries:
         is_optional = request.operation in ("update", "delete") and request.expects is Expect.OPEN
         return is_optional and not self._availability.worked(request)
 
-    def _look(
+    def _ask_before_waiting(
         self, exchange: Exchange, witness: Witness | None, *, has_waited: bool
     ) -> tuple[Exchange | None, float | None]:
         """The answer to a witness, if one is to be asked, and how long the server asks to wait.
@@ -202,7 +202,7 @@ class Retries:
         witnessed = self._ask_witness(exchange.request, witness)
         return witnessed, stated_wait(witnessed) if witnessed else None
 
-    def _own(self, exchange: Exchange, *, was_away: bool) -> Exchange:
+    def _confirmed(self, exchange: Exchange, *, was_away: bool) -> Exchange:
         """The answer to a request that failed while another of its kind works, once more if it was unlucky."""
         state, interval = self._availability, self._availability.interval
         is_refused = exchange.status == HTTPStatus.FORBIDDEN

@@ -156,7 +156,7 @@ class Target:
         attempts: tuple[int | None, ...] = (),
         pause: float = 0.0,
         *,
-        is_alone: bool = False,
+        is_exclusive: bool = False,
         is_burst: bool = False,
     ) -> Exchange:
         """Send a request once.
@@ -164,12 +164,12 @@ class Target:
         Args:
             attempts: the statuses of earlier tries.
             pause: seconds in the middle of its body.
-            is_alone: whether to wait until no other request is under way.
+            is_exclusive: whether to wait until no other request is under way.
             is_burst: whether it overlaps others, for which the run has found room already.
         """
         if not (self.budget.is_cleaning or is_burst):
             self.budget.check()
-        with self._traffic.under_way(is_alone=is_alone, is_burst=is_burst) as overlapped:
+        with self._traffic.under_way(is_exclusive=is_exclusive, is_burst=is_burst) as overlapped:
             seconds = self.retries.timeouts.seconds_to_wait(request, last=self.budget.is_cleaning)
             exchange = self._wire.send(request, seconds, attempts, pause, is_burst=is_burst)
         return replace(exchange, overlapped=tuple(overlapped))

@@ -15,11 +15,11 @@ from flask import Flask, request
 
 from mock_server.api.representations import failure_text
 from mock_server.errors import FROM_EXTENSION, SettingsError
-from mock_server.http.context import context_of
+from mock_server.http.messages import NAME_CHARACTER, READS, refuse_unread
 
 MODULE = "mock_extension"
 STATUS = re.compile(r"[2-9]\d\d(?!\d)")
-NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token (RFC 9110, 5.6.2)
+NAME = re.compile(f"{NAME_CHARACTER}+")
 TEXT = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 FAILURE = b'{"errors": [{"title": "The extension of the mock failed; its log shows where.", "status": 500}]}'
 
@@ -61,9 +61,8 @@ class Extension:
 
 def _refuse_unread() -> None:
     """Refuse a write whose body was too long or did not come, before a route of the extension's own sees it."""
-    unread = context_of(request.environ).body_refusal
-    if unread and request.blueprint != "api" and request.method not in ("GET", "HEAD", "OPTIONS"):
-        raise unread
+    if request.blueprint != "api" and request.method not in READS:
+        refuse_unread(request.environ)
 
 
 def _own_client(app: Flask) -> Callable[..., Any]:
@@ -96,7 +95,8 @@ def _answering(app: Flask) -> WSGIApplication:
             finally:
                 getattr(body, "close", lambda: None)()  # PEP 3333
             status, headers = head
-            _check_head(status, headers, None if environ["REQUEST_METHOD"] == "HEAD" else len(content))
+            is_hidden = environ["REQUEST_METHOD"] == "HEAD" or status.startswith("304")
+            _check_head(status, headers, None if is_hidden else len(content))
         except BaseException:  # noqa: BLE001 - a `sys.exit()` of the file's too
             app.logger.error("an extension failed on %s", failure_text(environ, traceback.format_exc()))  # noqa: TRY400
             status, headers, content = "500 Internal Server Error", [("Content-Type", "application/json")], FAILURE
@@ -107,16 +107,26 @@ def _answering(app: Flask) -> WSGIApplication:
 
 
 def _check_head(status: str, headers: Iterable[tuple[str, str]], length: int | None) -> None:
-    """Raise a ValueError if no server could send that with a body of this length; None for any."""
+    """Refuse what no server could send.
+
+    Args:
+        length: of the body, in bytes; None if a client does not see its body.
+
+    Raises:
+        ValueError: if it could not be sent.
+    """
     if not STATUS.match(status):
         raise ValueError(f"the status {status!r} cannot be sent; give 200 to 999")
     lengths = []
     for name, text in headers:
-        if not NAME.fullmatch(name) or not TEXT.fullmatch(text) or name.lower() == "transfer-encoding":
+        if not NAME.fullmatch(name) or not TEXT.fullmatch(text):
             raise ValueError(f"the header {name!r}: {text!r} cannot be sent; give a token, and text in Latin-1")
-        lengths += [text] if name.lower() == "content-length" else []
-    is_wrong = len(lengths) > 1 or not all(text.isdecimal() for text in lengths)
-    if is_wrong or (lengths and int(lengths[0]) != length is not None and not status.startswith("304")):
+        if name.lower() == "transfer-encoding":
+            raise ValueError("Transfer-Encoding is the server's own header; leave it out")
+        if name.lower() == "content-length":
+            lengths.append(text)
+    is_number = all(text.isdecimal() for text in lengths)
+    if len(lengths) > 1 or not is_number or (length is not None and lengths and int(lengths[0]) != length):
         raise ValueError(f"the Content-Length {', '.join(lengths)} is not that of the body; leave it out")
 
 

@@ -14,6 +14,7 @@ from mock_server.api.forms import Forms
 from mock_server.api.representations import ErrorPages, Paging, Representations
 from mock_server.errors import Refusal
 from mock_server.http.context import SCHEME, context_of, scheme_and_key
+from mock_server.http.messages import refuse_unread
 from mock_server.settings.choices import Choices
 from mock_server.settings.settings import Settings
 from mock_server.store.collection import UnknownIdError, ValueTakenError
@@ -238,8 +239,7 @@ def _changed(mock: MockState, resource: Resource, form: Mapping[str, Any], recor
 
 
 def _delete(mock: MockState, resource: Resource, identifier: str) -> Response:
-    if unread := context_of(request.environ).body_refusal:
-        raise unread
+    refuse_unread(request.environ)
     number, collection = _number(identifier), _collection(resource)
     collection.get(number)
     _make_room(mock, resource)

@@ -138,12 +138,12 @@ def takes_no(operation: str, status: int, fields: str, resource: str) -> Iterato
 
 def strangers_may(operation: str, text: str) -> Iterator[Callable[[str], Defect]]:
     """Who has no key, a wrong one or its beginning may do what the text says."""
-    for stranger, key, is_stranger in (
+    for name, key, is_sender in (
         ("nobody", "no key", custom.has_no_key),
         ("wrong-key", "any key", custom.has_wrong_key),
         ("shorter-key", "the beginning of the key", custom.key_that(custom.is_prefix)),
     ):
-        yield defect(f"{stranger}-{operation}s", f"Who sends {key} can {text}.", custom.let_in(operation, is_stranger))
+        yield defect(f"{name}-{operation}s", f"Who sends {key} can {text}.", custom.let_in(operation, is_sender))
 
 
 RESOURCES, CONSECUTIVE = (S, D, N), {"ids": "consecutive"}

@@ -23,6 +23,7 @@ from link_management_contract import Resource
 from mock_server.defects import DEFECTS
 from mock_server.effects import conditions
 from mock_server.errors import Refusal, SettingsError
+from mock_server.http.messages import NAME_CHARACTER
 from mock_server.settings.settings import FORWARDS, Settings, is_sandbox
 
 SUPPORTED = ("code", "delay", "defect", "lost")
@@ -120,7 +121,7 @@ LONGEST = 10**7  # seconds
 METHODS = ("*", "GET", "POST", "DELETE", "PUT", "PATCH", "HEAD")
 MIN_STATUS, MAX_STATUS = 200, 599
 WITHOUT_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.RESET_CONTENT, HTTPStatus.NOT_MODIFIED)
-TOKEN = re.compile(r"[!#$%&'*+.^_`|~\w-]{1,100}", re.ASCII)
+TOKEN = re.compile(f"{NAME_CHARACTER}{{1,100}}")
 HEADER = re.compile(r"[ -~]{0,4000}")
 CONNECTION_HEADERS = frozenset({"connection", "content-length", "date", "transfer-encoding", "upgrade"})
 WILD = re.compile(r"[*?\[]")

@@ -7,10 +7,9 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from mock_server.errors import REFUSAL, Refusal
 from mock_server.http.context import context_of
-from mock_server.http.messages import has_body
+from mock_server.http.messages import READS, has_body
 from mock_server.settings.settings import Deployment
 
-READS = ("GET", "HEAD", "OPTIONS")
 METHODS_NOT_FORWARDED = ("CONNECT", "TRACE")
 OVERRIDE = re.compile("HTTP_(?!ACCESS_CONTROL_REQUEST_METHOD$).*(METHOD|VERB).*")
 PARAMETER = re.compile(".*(method|verb).*")  # without anything but letters

@@ -52,7 +52,7 @@ class WsgiSite(Protocol):
         """How long the body of a request may be, in bytes; 0 if it is not read at all."""
 
 
-class AsgiSite(Protocol):
+class AsgiApplication(Protocol):
     """What a server calls: an ASGI application that can be ended."""
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None: ...

@@ -20,6 +20,8 @@ Message = MutableMapping[str, Any]  # of ASGI
 SECONDS_FOR_A_BODY, MIN_BYTES_PER_SECOND = 15.0, 10_000  # bytes a second that are expected after that
 MAX_DRAINED_BYTES = 64 * 2**20  # bytes of a body that are received, even if nobody reads them
 SMALL = 64 * 2**10  # bytes up to which a body is not counted
+READS = ("GET", "HEAD", "OPTIONS")
+NAME_CHARACTER = r"[!#$%&'*+.^_`|~0-9A-Za-z-]"  # of a header's name (RFC 9110, 5.6.2)
 REFUSED_BODY_EXCERPT = 2000  # bytes, for the journal
 
 
@@ -145,6 +147,16 @@ def environ_of(scope: Message) -> WSGIEnvironment:
     return environ
 
 
+def refuse_unread(environ: WSGIEnvironment) -> None:
+    """Refuse a request whose body is too long, or did not arrive whole.
+
+    Raises:
+        Refusal: if it is.
+    """
+    if unread := context_of(environ).body_refusal:
+        raise unread
+
+
 def read_body(environ: WSGIEnvironment, limit: int) -> bytes:
     """The body of a request.
 
@@ -155,8 +167,7 @@ def read_body(environ: WSGIEnvironment, limit: int) -> bytes:
     Raises:
         Refusal: if it is longer, or did not arrive whole.
     """
-    if unread := context_of(environ).body_refusal:
-        raise unread
+    refuse_unread(environ)
     body: bytes = environ["wsgi.input"].read(limit + 1)
     if len(body) > limit:
         raise Refusal("413", f"The body is too long; send {limit:,} bytes at most.")
