@@ -34,6 +34,7 @@ from contract_tests.survey.on_demand import poison, send_large_files
 from contract_tests.survey.same_ids import write_to_same_ids
 from contract_tests.survey.visit import CLEANING_UP, ExtraSteps, Step, visit
 from contract_tests.survey.visitor import Lag, Visitor
+from contract_tests.target.availability import outage_numbers
 from contract_tests.target.budget import BUDGET_SPENT, BudgetSpentError, Limits
 from contract_tests.target.connection import Connection, is_loopback
 from contract_tests.target.identities import WRONG_KEY, identities
@@ -638,8 +639,9 @@ class Run:
     @property
     def _server_errors(self) -> list[Exchange]:
         """The answers to documented requests with a 5xx while the server was up."""
-        state = self.target.availability
-        return [exchange for exchange in self._documented if exchange.is_server_error and not state.was_away(exchange)]
+        state, hit = self.target.availability, outage_numbers(self.target.all_exchanges)
+        failed = [exchange for exchange in self._documented if exchange.is_server_error]
+        return [exchange for exchange in failed if not state.was_away(exchange) and exchange.number not in hit]
 
     def _remarks(self, exchanges: list[Exchange], *, is_failing: bool) -> Iterator[str]:
         yield from remarks(exchanges, self._contract)

@@ -6,11 +6,12 @@ then the run waits, and goes on where it was.
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
+from itertools import groupby
 
 from contract_tests.evidence.exchange import OTHER, OWN_KEY, Exchange, Expect, Request
 
@@ -27,6 +28,7 @@ MAX_LIMIT_SECONDS = 8.0  # seconds after which trouble is no limit of so many re
 MAX_START = 10.0  # seconds for a server that is being started
 FASTER, PATIENT_REQUESTS = 0.9, 50  # the same, after so many requests without a limit
 MAX_DOUBT_OF_REFUSAL = 5.0  # seconds
+MANY_FAILURES = 10  # in a row: no chance, and more than are under way at a time
 SAME_TIME = 0.05  # seconds between two readings of a time
 UNKNOWN_ID = 2_000_000_011  # which no server has given out, and each can hold
 EPOCH = 1e9  # seconds; a larger number in a header is a time
@@ -241,6 +243,21 @@ def is_page(exchange: Exchange) -> bool:
     """Whether an answer is a success in status and, in the place of JSON, a page, as gateways send it."""
     is_html = exchange.succeeded and "html" in exchange.headers.get("Content-Type", "")
     return is_html and exchange.request.operation != "delete" and exchange.json is None
+
+
+def outage_numbers(exchanges: Iterable[Exchange]) -> set[int]:
+    """The numbers of exchanges that an outage hit: many failed in a row, of several kinds, which work at other times.
+
+    Nobody has waited for it to pass if it hit odd requests above all, which may fail for reasons of their own.
+    """
+    in_order = sorted(exchanges, key=lambda exchange: exchange.number)
+    working = {(sent.method, sent.target) for sent in (answer.request for answer in in_order if not answer.failed)}
+    numbers = set[int]()
+    for is_failing, row in groupby(in_order, key=lambda exchange: exchange.failed):
+        hit = [answer for answer in row if is_failing and (answer.request.method, answer.request.target) in working]
+        if len(hit) > MANY_FAILURES and len({kind_of(answer.request) for answer in hit}) > 1:
+            numbers.update(answer.number for answer in hit)
+    return numbers
 
 
 def signatures_of(exchange: Exchange) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from contract_tests.run import needed
 from contract_tests.survey import visitor as waiting
 from contract_tests.survey.visit import visit
 from contract_tests.survey.visitor import Lag, Visitor
-from contract_tests.target.availability import Availability
+from contract_tests.target.availability import Availability, outage_numbers
 from contract_tests.target.retries import Timeouts
 from contract_tests.verdicts.verdicts import Verdict, judge
 from link_management_contract import Rule
@@ -199,3 +199,23 @@ def test_answers_to_what_was_under_way_when_an_outage_began_leave_the_pace_as_it
     state.note_limit(Exchange(request, 1, 503, {}, b"", started_at=before))
     note(200, time.time() + 1)
     assert (state.interval == 0) == is_under_way
+
+
+@pytest.mark.parametrize(
+    ("operations", "works_later", "is_outage"),
+    [
+        (("list", "read"), True, True),
+        (("list", "read"), False, False),  # what never works is broken
+        (("list",), True, False),  # others may have worked
+    ],
+)
+def test_failures_of_several_kinds_in_a_row_are_an_outage_if_the_same_requests_work_otherwise(
+    operations: tuple[str, ...], *, works_later: bool, is_outage: bool
+) -> None:
+    requests = [request_of(CONTRACT.resources["domains"], operation, 1) for operation in operations * 12][:12]
+    failed = [Exchange(request, number, 503) for number, request in enumerate(requests)]
+    worked = [Exchange(request, number, 200) for number, request in enumerate(requests, len(requests))]
+    hit = outage_numbers(failed + worked * works_later)
+    assert hit == ({exchange.number for exchange in failed} if is_outage else set())
+    few = failed[:10]
+    assert outage_numbers(few + worked) == set()
