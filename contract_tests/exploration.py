@@ -145,7 +145,7 @@ class Generated:
             self._delete()
 
     def _create(self, fields: Mapping[str, Any]) -> None:
-        visitor, required_fields = self._visitor, self._visitor.required_form()
+        visitor, required_fields = self._visitor, self._visitor.records.required_form()
         marker = str(required_fields[visitor.resource.label])
         form = required_fields | self._form(fields, marker)
         exchange = visitor.retry(lambda: visitor.post(form, Expect.OPEN))
@@ -243,7 +243,7 @@ class RandomWalk(RuleBasedStateMachine):
         if self.is_refused:
             return
         [creation] = create(
-            self.visitor, Create(self.visitor.required_form() | form, known_ids=frozenset(self.listing.ids))
+            self.visitor, Create(self.visitor.records.required_form() | form, known_ids=frozenset(self.listing.ids))
         )
         self.is_refused = creation.identifier is None
         if creation.identifier is not None and creation.read and creation.read.record:
@@ -260,7 +260,7 @@ class RandomWalk(RuleBasedStateMachine):
             return
         label, before = self.visitor.resource.label, self.model[identifier]
         if label in form:
-            marker = self.visitor.new_marker()
+            marker = self.visitor.records.new_marker()
             form = form | {label: f"{marker} {letters}" if letters and label == "name" else marker}
         if before.get("type") == "email" and set(form) != {label}:
             return
@@ -292,7 +292,7 @@ class RandomWalk(RuleBasedStateMachine):
 
     def _list_after(self, event: str, identifier: int) -> None:
         record, before = self.model[identifier], self.listing
-        self.listing = self.visitor.wait_until(
+        self.listing = self.visitor.waits.until(
             event, self.visitor.list_all, lambda listing: listing.by_id.get(identifier) == record
         )
         ids = {"created" if event == "create" else "changed": {identifier}}

@@ -33,7 +33,8 @@ from contract_tests.survey.cleanup import remove_all
 from contract_tests.survey.on_demand import poison, send_large_files
 from contract_tests.survey.same_ids import write_to_same_ids
 from contract_tests.survey.visit import CLEANING_UP, ExtraSteps, Step, visit
-from contract_tests.survey.visitor import Lag, Visitor
+from contract_tests.survey.visitor import Visitor
+from contract_tests.survey.waits import Lag
 from contract_tests.target.availability import outage_numbers
 from contract_tests.target.budget import BUDGET_SPENT, BudgetSpentError, Limits
 from contract_tests.target.connection import Connection, is_loopback
@@ -406,7 +407,7 @@ class Run:
         )
         visitor = Visitor(self.target, resource, evidence, lag=self._lag)
         if options.splash_create_path and resource.name == "splash-pages":
-            visitor.create_path = options.splash_create_path
+            visitor.records.create_path = options.splash_create_path
         visitor.moments = min(visitor.moments + MOMENTS_OF_A_ROUND * options.overlap, MAX_MOMENTS)
         return visitor
 
@@ -426,7 +427,7 @@ class Run:
         finding_count = sum(map(len, findings_by_resource.values()))
         for resource, findings in findings_by_resource.items():
             visitor = Visitor(target, self._contract.resources[resource], lag=self._lag)
-            visitor.marker = visitor.marker_of(int(time.time()))
+            visitor.records.marker = visitor.records.marker_of(int(time.time()))
             budget = limit * len(findings) // finding_count
             exchanges = sorted(target.exchanges, key=lambda exchange: exchange.number)
             shrinking = Shrinking(visitor, self._options.public_base_url)
@@ -468,7 +469,7 @@ class Run:
             if not may_send or (writes and target.ledger.left) or any(map(shows_key, attempt.exchanges)):
                 return  # if something could not be removed, nothing more is made
             self._script_count += 1
-            run_marker = visitor.marker_of(int(self._started) + self._script_count)
+            run_marker = visitor.records.marker_of(int(self._started) + self._script_count)
             entries = []
             for step in attempt.exchanges:
                 owner = OTHER if step.request.identity == OTHER else OWN_KEY

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from link_management_contract.agents import QUOTED, Tools, answer, carried_out, cut
 from mock_server import output
-from mock_server.control.instance import switch_values
+from mock_server.control.switches import switch_values
 from mock_server.errors import Refusal, SettingsError
 from mock_server.journal.journal import frequent_remarks
 from mock_server.options import ServerOptions

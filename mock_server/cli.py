@@ -413,7 +413,7 @@ def _write_files(
         yield output.wrote(options.har, archive, f"Judge it: contract-tests judge {options.har}")
     if starting_state:
         file, (text, state) = Path(options.fixture), starting_state
-        yield output.saved(file, text, server.running.fixture(), is_changed=_state(file) != state)
+        yield output.saved(file, text, server.running.fixtures.current(), is_changed=_state(file) != state)
     if options.record and server.running.fixture_recording:
         yield output.recorded(options.record, server.running.fixture_recording, verbatim=options.verbatim)
 
@@ -472,7 +472,7 @@ def _check_saving(options: ServerOptions) -> None:
 
 def _starting_state(server: MockServer, options: ServerOptions) -> StartingState:
     """What the accounts hold at the start, as a fixture, and the state of its file."""
-    return write_document(server.running.fixture()), _state(Path(options.fixture))
+    return write_document(server.running.fixtures.current()), _state(Path(options.fixture))
 
 
 def _watched_files(server: MockServer, options: ServerOptions) -> dict[Path, tuple[Callable[[], None], object]]:

@@ -17,7 +17,7 @@ from shell import installed
 from wire import Client, over_network
 
 from contract_tests.cli import GC_THRESHOLDS
-from contract_tests.survey import visitor as waiting
+from contract_tests.survey import waits
 from mock_server import MockServer, Settings
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ def simulated_clock() -> Iterator[SimulatedClock]:
 
 @pytest.fixture
 def no_pauses(simulated_clock: SimulatedClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "PAUSES", (0.0,))
-    monkeypatch.setattr(waiting, "SETTLING", 0.0)
+    monkeypatch.setattr(waits, "PAUSES", (0.0,))
+    monkeypatch.setattr(waits, "SETTLING", 0.0)
     monkeypatch.setattr("contract_tests.target.retries.PAUSE", 0.0)
 
 

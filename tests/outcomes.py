@@ -10,7 +10,7 @@ from contract_tests.evidence.exchange import OWN_KEY, Exchange, FormValue, Reque
 from contract_tests.evidence.masking import Masking
 from contract_tests.evidence.observation import Violation
 from contract_tests.reports import html, results
-from contract_tests.target.ledger import Entry
+from contract_tests.target.ledger_file import Entry
 from contract_tests.verdicts.verdicts import Outcome, Result, Verdict
 from link_management_contract import shipped_contract
 

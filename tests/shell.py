@@ -21,7 +21,7 @@ from wire import ALPINE, HARBOUR, Client, over_network
 
 from contract_tests import cli as suite
 from contract_tests.commands import run
-from contract_tests.survey import visitor as waiting
+from contract_tests.survey import waits
 from contract_tests.target import retries
 from mock_server import MockServer
 from mock_server import cli as mock
@@ -48,7 +48,7 @@ def command(*arguments: str | Path, without: str = "", **more: str) -> subproces
     environment = {name: value for name, value in (ENVIRONMENT | more).items() if name != without}
     with (
         patch.dict(os.environ, environment, clear=True),
-        patch.multiple(waiting, PAUSES=(0.0,), SETTLING=0.0),
+        patch.multiple(waits, PAUSES=(0.0,), SETTLING=0.0),
         patch.object(retries, "PAUSE", 0.0),
         patch.object(run, "BETWEEN_LINES", 3600),  # seconds: a busy machine may need longer than is usual for a line
     ):

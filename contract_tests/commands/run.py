@@ -36,7 +36,8 @@ from contract_tests.output import complain, runs_in_github, say, without_workflo
 from contract_tests.reports import ci, results, terminal
 from contract_tests.run import WAITING, Options, Progress, options_of, run
 from contract_tests.survey.visit import CLEANING_UP
-from contract_tests.target.ledger import Ledger, digest_of
+from contract_tests.target.ledger import Ledger
+from contract_tests.target.ledger_file import LedgerFile, digest_of
 from contract_tests.verdicts.verdicts import Outcome
 from contract_tests.verdicts.waivers import write_waivers
 from link_management_contract import Contract
@@ -131,7 +132,7 @@ class ProgressDisplay:
         self._line, self._requests = f"{chapter}  ·  {requests} requests", requests
         if self.ledger.entries and not (self._is_ledger_named or self._console.is_terminal or self._options.quiet):
             self._is_ledger_named = True
-            complain(f"what this run makes is noted in {self.ledger.path}, for contract-tests cleanup")
+            complain(f"what this run makes is noted in {self.ledger.file.path}, for contract-tests cleanup")
         is_urgent = WAITING in chapter or (CLEANING_UP in chapter and self.interrupted())
         if is_urgent and not self._console.is_terminal:
             complain(self._line + self._clean_up_left)
@@ -225,7 +226,7 @@ def carry_out(
     with (
         without_workflow_commands(),
         display or nullcontext(),
-        Ledger(path, checked.base_url, account, token) as ledger,
+        Ledger(LedgerFile(path, checked.base_url, account), token) as ledger,
     ):
         if display:
             display.ledger, display.interrupted = ledger, interrupted
@@ -235,10 +236,10 @@ def carry_out(
             return replace(outcome, notes=(*records_not_adopted, *outcome.notes))
         finally:
             report_left(ledger)
-            if ledger.needed and ledger.path:
-                complain(f"to look again, and remove what is there, run: contract-tests cleanup {ledger.path}")
+            if ledger.needed and ledger.file.path:
+                complain(f"to look again, and remove what is there, run: contract-tests cleanup {ledger.file.path}")
             if not ledger.needed:
-                ledger.discard()
+                ledger.file.discard()
 
 
 def _keep_examples_elsewhere() -> None:

@@ -1,7 +1,7 @@
 """The evidence of a visit, indexed the way rules need it."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -347,6 +347,10 @@ class Evidence:
     has_second_key: bool = False
     public_base_url: str | None = None
     explored_from: int | None = None
+
+    def treat(self, exchange: Exchange, expects: Expect) -> None:
+        """Judge an answer by another expectation than when the request was sent."""
+        self.exchanges[self.exchanges.index(exchange)] = replace(exchange, judged_as=expects)
 
     @property
     def label(self) -> str:

@@ -14,7 +14,7 @@ from contract_tests.overlap.rules import changed_in, has_changed, orders, steps_
 from contract_tests.survey.form_values import type_form
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.budget import BudgetSpentError
-from contract_tests.target.ledger import Entry
+from contract_tests.target.ledger_file import Entry
 from contract_tests.target.ownership import WriteRefusedError
 from contract_tests.target.target import MAX_SIMULTANEOUS
 
@@ -66,12 +66,12 @@ def _pairs(visitor: Visitor) -> Iterator[tuple[int, list[str]]]:
 
 def _create_writable(visitor: Visitor, **extra_fields: FormValue) -> tuple[int, Record] | None:
     """A new record that may be written to, with its id; or None."""
-    form = visitor.required_form() | extra_fields
+    form = visitor.records.required_form() | extra_fields
     identifier = visitor.post(form, Expect.OPEN).made_id
     if identifier is None:
         return None
     marker = mark_of(form[visitor.resource.label])
-    read = visitor.wait_until(
+    read = visitor.waits.until(
         "create", lambda: visitor.read(identifier), lambda exchange: visitor.shows(exchange, marker)
     )
     is_confirmed = visitor.target.ledger.allows_write(visitor.resource.name, identifier)
@@ -86,7 +86,7 @@ def _usable(visitor: Visitor, subject: int, fields: Sequence[str]) -> list[str]:
         form = _form(visitor, (name,), before)
         exchange = visitor.update(subject, form, Expect.OPEN)
         differs = partial(_differs, name, form[name], before)
-        after = visitor.wait_until("update", partial(visitor.read, subject, Expect.OPEN), differs)
+        after = visitor.waits.until("update", partial(visitor.read, subject, Expect.OPEN), differs)
         usable += [name] if exchange.succeeded and differs(after) else []
     return usable
 
@@ -122,7 +122,7 @@ def _changed(  # noqa: PLR0913, PLR0917 - all of a round
         return
     overlapping = Round(kind, _send_all(visitor, requests, slow), dict(before))
     possible = {state for _, state in orders(steps_of(overlapping))}
-    read = visitor.wait_until(
+    read = visitor.waits.until(
         "update",
         lambda: visitor.read(subject, Expect.OPEN),
         lambda exchange: changed_in(overlapping, exchange.record) in possible,
@@ -133,10 +133,10 @@ def _changed(  # noqa: PLR0913, PLR0917 - all of a round
 def _creates(visitor: Visitor, count: int) -> None:
     """Creates at one moment; with lists beside them, and reads of all that they made, if they are few."""
     before, with_reads = visitor.list_all(), count == CREATES
-    forms = [visitor.required_form() for _ in range(count)]
+    forms = [visitor.records.required_form() for _ in range(count)]
     ledger, name = visitor.target.ledger, visitor.resource.name
     entries = [ledger.plan(name, mark_of(form[visitor.resource.label])) for form in forms]
-    creates = [visitor.create_of(Expect.OPEN, form=form) for form in forms]
+    creates = [visitor.records.create_of(Expect.OPEN, form=form) for form in forms]
     try:
         exchanges = _send_all(visitor, [*creates, *[_list(visitor)] * (READS if with_reads else 0)])
     except BudgetSpentError:  # none was sent
@@ -145,17 +145,17 @@ def _creates(visitor: Visitor, count: int) -> None:
         raise
     by_form = {id(exchange.request.form): exchange for exchange in exchanges if exchange.request.operation == "create"}
     for entry, form in zip(entries, forms, strict=True):
-        visitor.note_create(entry, by_form[id(form)])
+        visitor.records.note_create(entry, by_form[id(form)])
     created_ids: list[int] = sorted({exchange.made_id for exchange in exchanges if exchange.made_id is not None})
     reads = tuple(
-        visitor.wait_until(
+        visitor.waits.until(
             "create",
             lambda identifier=identifier: visitor.read(identifier, Expect.OPEN),  # type: ignore[misc]
             lambda exchange: exchange.record is not None,
         )
         for identifier in (created_ids if with_reads else [])
     )
-    after = visitor.wait_until(
+    after = visitor.waits.until(
         "create", visitor.list_all, lambda listing: set(created_ids) <= set(listing.ids) and _is_consistent(listing)
     )
     created_ids += [identifier for entry in entries if (identifier := _find_created(visitor, entry, after))]
@@ -169,24 +169,26 @@ def _creates(visitor: Visitor, count: int) -> None:
 def _accounts(visitor: Visitor) -> None:
     """A create whose body is under way while the other account lists its records, and a list of each afterwards."""
     ledger, name = visitor.target.ledger, visitor.resource.name
-    form = visitor.required_form()
+    form = visitor.records.required_form()
     marker = mark_of(form[visitor.resource.label])
     entry, foreign = ledger.plan(name, marker), ledger.plan(name, marker, OTHER)  # in whichever account it comes to be
     list_other = _list(visitor, OTHER)
     try:
-        exchanges = _send_all(visitor, [visitor.create_of(Expect.OPEN, form=form), *[list_other] * READS], SLOWLY)
+        exchanges = _send_all(
+            visitor, [visitor.records.create_of(Expect.OPEN, form=form), *[list_other] * READS], SLOWLY
+        )
     except BudgetSpentError:  # none was sent
         ledger.note_removed(entry)
         ledger.note_removed(foreign)
         raise
     create = next(exchange for exchange in exchanges if exchange.request.operation == "create")
-    visitor.note_create(entry, create)
+    visitor.records.note_create(entry, create)
     other_page = visitor.send(list_other)
     foreign_ids = [whole_id(row) for row in (other_page.page.rows if other_page.page else ()) if shows(row, marker)]
     reads = []
     if create.made_id is not None:
         read_created = partial(visitor.read, create.made_id, Expect.OPEN)
-        reads.append(visitor.wait_until("create", read_created, lambda exchange: exchange.record is not None))
+        reads.append(visitor.waits.until("create", read_created, lambda exchange: exchange.record is not None))
     _keep(visitor, Round("accounts", (*exchanges, other_page), reads=tuple(reads), extra_count=len(foreign_ids)))
     if foreign_ids and foreign_ids[0] is not None and not any(read.record for read in reads):
         ledger.note_removed(entry)
@@ -205,7 +207,7 @@ def _find_created(visitor: Visitor, entry: Entry, after: Listing) -> int | None:
     for row in after.rows:
         identifier = whole_id(row)
         if identifier is not None and shows(row, entry.marker):
-            visitor.note_own(entry, identifier)
+            visitor.records.note_own(entry, identifier)
             visitor.target.ledger.note_listing(visitor.resource.name, [row])
             return identifier
     if after.complete:
@@ -225,10 +227,10 @@ def _removals(visitor: Visitor, operations: Sequence[str]) -> None:
         "delete": lambda: request_of(visitor.resource, "delete", subject, Expect.OPEN),
     }
     exchanges = _send_all(visitor, [make[operation]() for operation in operations])
-    read = visitor.wait_until(
+    read = visitor.waits.until(
         "delete", lambda: visitor.read(subject, Expect.OPEN), lambda exchange: exchange.record is None
     )
-    after = visitor.wait_until(
+    after = visitor.waits.until(
         "delete", visitor.list_all, lambda listing: subject not in listing.ids and _is_consistent(listing)
     )
     kind = "deletes" if set(operations) == {"delete"} else "update and delete"
@@ -249,7 +251,7 @@ def _is_consistent(listing: Listing) -> bool:
 
 def _form(visitor: Visitor, names: Sequence[str], before: dict[str, object]) -> dict[str, FormValue]:
     """Other values than a record has."""
-    marker = visitor.new_marker()
+    marker = visitor.records.new_marker()
     values = {
         visitor.resource.label: marker,
         "custom_index_url": f"https://www.example.com/{mark_of(marker)}",
@@ -274,10 +276,10 @@ def _send_all(visitor: Visitor, requests: Sequence[Request], slow: float = 0.0) 
     Args:
         slow: for how many seconds the body of the first pauses; the others are spread over that time.
     """
-    visitor.let_settle()
+    visitor.waits.let_settle()
     for request in requests:
         if request.operation == "update":
-            visitor.note_update(request)
+            visitor.records.note_update(request)
     latest = reversed(visitor.evidence.exchanges)
     wrote = next(
         (exchange.seconds for exchange in latest if exchange.request.operation in WRITES and exchange.succeeded), 0.0
@@ -288,7 +290,7 @@ def _send_all(visitor: Visitor, requests: Sequence[Request], slow: float = 0.0) 
     if slow:
         delays = [slow * number / len(requests) for number in range(len(requests))]
     exchanges = visitor.target.send_together(requests, delays, (slow,))
-    visitor.lag.wrote[visitor.resource.name] = time.monotonic()
+    visitor.waits.lag.wrote[visitor.resource.name] = time.monotonic()
     overlooked = [replace(exchange, judged_as=Expect.IGNORED) for exchange in exchanges]
     visitor.evidence.exchanges += overlooked
     return tuple(sorted(overlooked, key=lambda exchange: exchange.started_at + exchange.seconds))

@@ -13,7 +13,7 @@ from contract_tests.repro.steps import selections, steps_to
 from contract_tests.survey.cleanup import remove_all
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.budget import BudgetSpentError
-from contract_tests.target.ledger import Entry
+from contract_tests.target.ledger_file import Entry
 from contract_tests.target.ownership import WriteRefusedError
 from contract_tests.verdicts.verdicts import ShortestSteps
 from link_management_contract import Resource, Rule
@@ -245,11 +245,11 @@ class Shrinking:
     def _resend_to_record(self, request: Request) -> Exchange:
         visitor, identifier = self._visitor, request.identifier
         if request.method == "GET":
-            visitor.let_settle()
+            visitor.waits.let_settle()
         elif identifier is not None and not visitor.target.ledger.allows_write(request.resource, identifier):
             visitor.read(identifier)  # the run writes to what it has seen with its mark
         if request.operation == "update":
-            visitor.note_update(request)
+            visitor.records.note_update(request)
         return visitor.send(request)
 
     def _renewed(self, step: Exchange, new_markers: dict[str, str]) -> Request:
@@ -258,7 +258,7 @@ class Shrinking:
         for marker in marks_of(step):
             if marker not in new_markers:
                 self._count += 1
-                new_markers[marker] = f"{self._visitor.marker}-{self._count}z"
+                new_markers[marker] = f"{self._visitor.records.marker}-{self._count}z"
 
         def renewed(text: str) -> str:
             return with_markers(text, lambda marker: new_markers.get(marker, marker))

@@ -32,7 +32,7 @@ def ask_again(visitor: Visitor) -> None:
             hopeless.add(reply.request.operation)
         if reply is not None and not visitor.target.availability.is_trouble(reply):
             for exchange in similar:
-                visitor.treat(exchange, Expect.IGNORED if not is_page(exchange) else Expect.OPEN)
+                visitor.evidence.treat(exchange, Expect.IGNORED if not is_page(exchange) else Expect.OPEN)
 
 
 def _counts(visitor: Visitor, exchange: Exchange) -> bool:
@@ -52,7 +52,7 @@ def _send(visitor: Visitor, failed: Exchange) -> Exchange | None:
     label, form = visitor.resource.label, dict(request.form or {})
     renamed = dict(form)
     if label in form and form[label] != visitor.freed_label:
-        renamed[label] = str(form[label]).replace(mark_of(form[label]), visitor.new_marker())
+        renamed[label] = str(form[label]).replace(mark_of(form[label]), visitor.records.new_marker())
     if request.operation == "create" and request.form:
         entry = visitor.target.ledger.plan(visitor.resource.name, mark_of(renamed.get(label)))
         return visitor.send(replace(request, form=renamed), entry)
@@ -64,7 +64,7 @@ def _send(visitor: Visitor, failed: Exchange) -> Exchange | None:
         identifier = request.identifier if request.identifier in ids else ids[0]
         path = f"{visitor.resource.record_path}{identifier}"
         request = replace(request, identifier=identifier, path=path, form=renamed if request.form else request.form)
-        visitor.note_update(request)
+        visitor.records.note_update(request)
     try:
         if request.operation == "update" and visitor.resource.types:
             _restore(visitor, failed, identifier)

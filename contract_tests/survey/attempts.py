@@ -33,7 +33,7 @@ def omit(visitor: Visitor, before: Listing) -> None:
 
 
 def _omit(visitor: Visitor, field: str, before: Listing) -> Listing:
-    marker = visitor.new_marker()
+    marker = visitor.records.new_marker()
     exchange = _send(visitor, field, marker, before)
     after = visitor.list_settled()
     if exchange.made_id and not after.pages and _claim_unlisted(visitor, exchange.made_id, marker, before):
@@ -86,7 +86,7 @@ def _send(visitor: Visitor, field: str, marker: str, before: Listing) -> Exchang
 def _form_without(visitor: Visitor, field: str, marker: str) -> dict[str, FormValue]:
     """A form without a field, and with a marker in another: the name, an address, or any text."""
     resource = visitor.resource
-    form = {name: value for name, value in visitor.required_form().items() if name != field}
+    form = {name: value for name, value in visitor.records.required_form().items() if name != field}
     return form | ({resource.label: marker} if resource.label in form else signed(resource, marker))
 
 
@@ -127,22 +127,22 @@ def _claim_unlisted(visitor: Visitor, identifier: int, marker: str, before: List
 def try_odd_forms(visitor: Visitor) -> None:
     """Send a create with rough text, one that is cut off and, for handlers, one of an unknown type."""
     label = visitor.resource.label
-    odd_form = visitor.required_form() | {label: f"{visitor.new_marker()} <b>\"'\\ {OVERLONG_NAME} "}
+    odd_form = visitor.records.required_form() | {label: f"{visitor.records.new_marker()} <b>\"'\\ {OVERLONG_NAME} "}
     exchange = visitor.retry(lambda: visitor.post(odd_form, Expect.OPEN))
     if exchange.is_refusal and label == "name" and not visitor.resource.types:  # for its length, or for what is odd
-        long_form = visitor.required_form() | {label: f"{visitor.new_marker()} {OVERLONG_NAME}"}
+        long_form = visitor.records.required_form() | {label: f"{visitor.records.new_marker()} {OVERLONG_NAME}"}
         visitor.retry(lambda: visitor.post(long_form, Expect.OPEN))
-    marker = visitor.new_marker()
+    marker = visitor.records.new_marker()
     cut_off = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{label}"\r\n\r\n{marker}'.encode()
     visitor.retry(lambda: visitor.post_raw(marker, f"multipart/form-data; boundary={BOUNDARY}", cut_off))
     if visitor.resource.types:
-        visitor.post(visitor.required_form(type="contract-tests"), Expect.OPEN)
+        visitor.post(visitor.records.required_form(type="contract-tests"), Expect.OPEN)
 
 
 def look_after(visitor: Visitor, attempts: list[AccessAttempt]) -> Listing:
     """List, as the account, to see the effects of attempts that must have none."""
     created_ids = visitor.evidence.created_ids
-    after = visitor.wait_until("create", visitor.list_all, lambda listing: created_ids <= set(listing.ids))
+    after = visitor.waits.until("create", visitor.list_all, lambda listing: created_ids <= set(listing.ids))
     attempts = [replace(attempt, after=after) for attempt in attempts]
     visitor.evidence.access_attempts.extend(attempts)
     return after
@@ -166,7 +166,7 @@ def try_access(visitor: Visitor, identifier: int, listing: Listing) -> list[Acce
         if (identity == NOBODY or identity in visitor.target.keys) and (visitor.writes or operation in READS)
     ]
     accesses += try_each(visitor, identifier, to_try)
-    visitor.let_settle()
+    visitor.waits.let_settle()
     read_at_once(visitor, identifier)
     if visitor.resource.types and OTHER_CASES in visitor.target.keys:
         visitor.evidence.key_reads = _read_in_other_cases(visitor, identifier)
@@ -200,7 +200,7 @@ def _may_have_removed(exchange: Exchange) -> bool:
 def _write_alone(visitor: Visitor, attempt: AccessAttempt) -> list[AccessAttempt]:
     """Try a write on a separate record, since it is unknown whose took away the one that all tried."""
     operation, identity = attempt.exchange.request.operation, attempt.identity
-    [creation] = create(visitor, Create(visitor.required_form(), Expect.OPEN))
+    [creation] = create(visitor, Create(visitor.records.required_form(), Expect.OPEN))
     before = creation.read.record if creation.read else None
     if creation.identifier is None or before is None:
         return []
@@ -220,7 +220,7 @@ def try_each(visitor: Visitor, identifier: int, to_try: Sequence[tuple[str, str]
     for identity, operation in to_try:
         accesses += try_as(visitor, identifier, identity, operation) if identity == OTHER else []
         if identity == OTHER and operation == "create" and accesses and not accesses[-1][1].is_refusal:
-            visitor.let_settle()  # ids may be those of another account's new record, which has to be seen as such
+            visitor.waits.let_settle()  # ids may be those of another account's new record, which has to be seen as such
     for operations in (READS, ("create", "update"), ("delete",)):
         attempts = [
             partial(try_as, visitor, identifier, identity, operation)
@@ -237,7 +237,7 @@ def try_as(visitor: Visitor, identifier: int, identity: str, operation: str) -> 
     Returns:
         The identity, the exchange and the marker of what was created or changed; nothing if the write was not allowed.
     """
-    marker = visitor.new_marker() if operation in ("create", "update") else ""
+    marker = visitor.records.new_marker() if operation in ("create", "update") else ""
     label_form: dict[str, FormValue] = {visitor.resource.label: marker}
     with suppress(WriteRefusedError):
         match operation:
@@ -246,7 +246,7 @@ def try_as(visitor: Visitor, identifier: int, identity: str, operation: str) -> 
             case "read":
                 exchange = visitor.read(identifier, Expect.OPEN, identity)
             case "create":
-                exchange = visitor.post(visitor.required_form() | label_form, Expect.OPEN, identity)
+                exchange = visitor.post(visitor.records.required_form() | label_form, Expect.OPEN, identity)
             case "update":
                 exchange = visitor.update(identifier, label_form, Expect.OPEN, identity)
             case _:

@@ -59,7 +59,7 @@ def create(visitor: Visitor, *creates: Create) -> list[Creation]:
         (visitor.evidence.creations if requested.form_style == USUAL else visitor.evidence.shaped).append(creation)
         creations.append(creation)
         if creation.read and not creation.read.failed and not _shows_record(visitor, creation):
-            visitor.treat(creation.read, Expect.OPEN)
+            visitor.evidence.treat(creation.read, Expect.OPEN)
             visitor.writes = False
             raise InvisibleError(f"a created record does not show in {resource.name}: nothing more was created there")
     return creations
@@ -75,7 +75,7 @@ def _create_again(visitor: Visitor, create: Create, exchange: Exchange) -> tuple
         marker = mark_of(create.form[visitor.resource.label])
         identifier = whole_id(next((row for row in visitor.list_all().rows if shows(row, marker)), None))
         if identifier is not None:
-            visitor.note_own(visitor.target.ledger.latest(visitor.resource.name, marker), identifier)
+            visitor.records.note_own(visitor.target.ledger.latest(visitor.resource.name, marker), identifier)
         else:
             retried = visitor.post(create.form, create.expects, form_style=create.form_style)
             exchange = retried.after(exchange)
@@ -115,7 +115,7 @@ def split(visitor: Visitor, exchange: Exchange, send: Callable[[dict[str, FormVa
 def overlook(visitor: Visitor, creation: Creation) -> None:
     """Exclude a create from every rule."""
     visitor.evidence.creations.remove(creation)
-    visitor.treat(creation.exchange, Expect.IGNORED)
+    visitor.evidence.treat(creation.exchange, Expect.IGNORED)
 
 
 def _shows_record(visitor: Visitor, creation: Creation) -> bool:

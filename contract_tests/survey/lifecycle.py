@@ -10,6 +10,7 @@ from contract_tests.evidence.exchange import Exchange, Expect, FormValue
 from contract_tests.evidence.multipart import FORM_STYLES, NOTHING_CHOSEN, STREAMED, UNUSUAL, USUAL, FormStyle
 from contract_tests.survey.form_values import SCRIPTS, image, long_form, optional, type_form, value
 from contract_tests.survey.visitor import AwaitedRead, Visitor
+from contract_tests.survey.waits import let_a_second_pass
 from contract_tests.target.identities import ALL_RESOURCES
 from contract_tests.target.ownership import WriteRefusedError
 from link_management_contract import Resource
@@ -71,8 +72,8 @@ def changes_of(visitor: Visitor, record: Record) -> list[tuple[dict[str, FormVal
     A handler is updated without `is_enabled` both while it is enabled and while it is not; it ends in the other state.
     """
     resource = visitor.resource
-    renamed: dict[str, FormValue] = {"name": f"{visitor.new_marker()} {SCRIPTS}"}
-    label: dict[str, FormValue] = {resource.label: visitor.new_marker()}
+    renamed: dict[str, FormValue] = {"name": f"{visitor.records.new_marker()} {SCRIPTS}"}
+    label: dict[str, FormValue] = {resource.label: visitor.records.new_marker()}
     if resource.types:
         other, initial = ("0", "1") if record.get("is_enabled") is True else ("1", "0")
         return [
@@ -80,16 +81,19 @@ def changes_of(visitor: Visitor, record: Record) -> list[tuple[dict[str, FormVal
             (type_form(resource, "slack"), Expect.SUCCESS),
             ({"is_enabled": initial}, Expect.SUCCESS),
             (renamed, Expect.ORDINARY),
-            (type_form(resource, "email") | {resource.label: visitor.new_marker()}, Expect.SUCCESS),
+            (type_form(resource, "email") | {resource.label: visitor.records.new_marker()}, Expect.SUCCESS),
             ({"email": value("email", "text", "other-")}, Expect.SUCCESS),
-            (long_form(resource, str(visitor.new_marker())), Expect.ORDINARY),
+            (long_form(resource, str(visitor.records.new_marker())), Expect.ORDINARY),
             (type_form(resource, "slack", "other-") | label | {"is_enabled": other}, Expect.SUCCESS),
         ]
     fields = [name for name in resource.record_schema if name in resource.optional] or [next(iter(resource.optional))]
     separate_fields = [name for name in resource.optional if name.startswith("custom_not_found")]
     single = [{name: value(name, resource.optional[name], "other-")} for name in [*fields, *separate_fields]]
     all_forms = [(form, Expect.SUCCESS) for form in [*single, optional(resource, "third-") | label]]
-    ordinary = [*([renamed] if resource.label == "name" else []), long_form(resource, str(visitor.new_marker()))]
+    ordinary = [
+        *([renamed] if resource.label == "name" else []),
+        long_form(resource, str(visitor.records.new_marker())),
+    ]
     return [*all_forms, *((form, Expect.ORDINARY) for form in ordinary)]
 
 
@@ -101,7 +105,7 @@ def reshape(visitor: Visitor, records: Mapping[int, Record], styles: Sequence[Fo
         updates = [
             Update(
                 identifier,
-                {resource.label: visitor.new_marker()} | ({file: image(file)} if file else {}),
+                {resource.label: visitor.records.new_marker()} | ({file: image(file)} if file else {}),
                 now[identifier],
                 Expect.SUCCESS if style == USUAL else Expect.OPEN,
                 style,
@@ -129,7 +133,7 @@ def repeat_present(visitor: Visitor, identifier: int, record: Record) -> Record:
         if str(record.get(label)).removesuffix(".example.com") in visitor.evidence.markers:  # as it was written
             [record] = change(visitor, Update(identifier, {label: record[label]}, record, Expect.ORDINARY))
             if visitor.evidence.changes[-1].exchange.is_refusal:
-                update = Update(identifier, {label: visitor.new_marker()}, record, Expect.ORDINARY)
+                update = Update(identifier, {label: visitor.records.new_marker()}, record, Expect.ORDINARY)
                 [record] = change(visitor, update)
     return record
 
@@ -137,11 +141,11 @@ def repeat_present(visitor: Visitor, identifier: int, record: Record) -> Record:
 def update_later(visitor: Visitor, identifier: int) -> None:
     """Update one of the run's records in another second than it was made, so that a time that changes can be seen."""
     creates = (exchange for exchange in visitor.evidence.exchanges if exchange.made_id == identifier)
-    visitor.let_a_second_pass(next(creates, visitor.evidence.exchanges[-1]))
+    let_a_second_pass(next(creates, visitor.evidence.exchanges[-1]))
     before = visitor.read(identifier, Expect.OPEN).record
     if before is not None:
         with suppress(WriteRefusedError):
-            change(visitor, Update(identifier, {visitor.resource.label: visitor.new_marker()}, before))
+            change(visitor, Update(identifier, {visitor.resource.label: visitor.records.new_marker()}, before))
 
 
 def remove_and_revive(visitor: Visitor, identifier: int, before: Listing) -> None:
@@ -152,8 +156,8 @@ def remove_and_revive(visitor: Visitor, identifier: int, before: Listing) -> Non
     except WriteRefusedError:
         return
     if removal.is_seen(resource):
-        late_update = visitor.update(identifier, {resource.label: visitor.new_marker()}, Expect.OPEN)
-        visitor.let_settle()
+        late_update = visitor.update(identifier, {resource.label: visitor.records.new_marker()}, Expect.OPEN)
+        visitor.waits.let_settle()
         late_read = visitor.read(identifier, Expect.OPEN)
         visitor.evidence.removals[-1] = replace(removal, late_update=late_update, late_read=late_read)
         if not late_read.shows(resource):
@@ -168,7 +172,7 @@ def remove(visitor: Visitor, identifier: int, before: Listing) -> Removal:
         WriteRefusedError: if the record is not known to be the run's own.
     """
     removal = delete(visitor, identifier)
-    after = visitor.wait_until(
+    after = visitor.waits.until(
         "delete",
         visitor.list_all,
         lambda listing: identifier not in listing.ids and (listing.total or 0) < (before.total or 0),
@@ -186,7 +190,7 @@ def delete(visitor: Visitor, identifier: int, expects: Expect = Expect.SUCCESS) 
         WriteRefusedError: if the record is not known to be the run's own.
     """
     deleted = visitor.delete(identifier, expects)
-    read = visitor.wait_until(
+    read = visitor.waits.until(
         "delete",
         partial(visitor.read, identifier, Expect.OPEN),
         lambda exchange: not exchange.shows(visitor.resource),

@@ -17,7 +17,7 @@ def send_large_files(visitor: Visitor) -> None:
     files = [name for name, form_type in visitor.resource.optional.items() if form_type == "file"]
     for size in LARGE_IMAGES if files else ():
         name, content, media_type = image(files[0])
-        form = visitor.required_form() | {files[0]: (name, content.ljust(size, b"\0"), media_type)}
+        form = visitor.records.required_form() | {files[0]: (name, content.ljust(size, b"\0"), media_type)}
         visitor.retry(partial(visitor.post, form, Expect.OPEN))
 
 
@@ -30,8 +30,8 @@ def poison(visitor: Visitor) -> None:
     resource, target, before = visitor.resource, visitor.target, visitor.list_settled()
     if resource.label != "name" or not before.complete:
         return
-    marker = visitor.new_marker()
-    form, media_type = encode(visitor.required_form() | {resource.label: marker})
+    marker = visitor.records.new_marker()
+    form, media_type = encode(visitor.records.required_form() | {resource.label: marker})
     created = visitor.post_raw(marker, media_type, form.replace(marker.encode(), marker.encode() + NOT_UTF_8))
     identifier = created.made_id
     if identifier is None or identifier in before.ids or target.ledger.is_foreign(resource.name, identifier):

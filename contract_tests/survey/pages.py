@@ -24,21 +24,21 @@ def page(visitor: Visitor, before: Listing, *, is_repeat: bool = False) -> Listi
     """
     resource, scans = visitor.resource.name, visitor.evidence.paging_scans
     for attempt in range(QUIET_TRIES):
-        is_after_pause = visitor.is_rested or visitor.lag.has_missed(resource, PAGES)
+        is_after_pause = visitor.waits.is_rested or visitor.waits.lag.has_missed(resource, PAGES)
         pages = _pages(visitor, before.total or 0, sizes_too=attempt == 0 and not is_repeat)
         oldest = min(filter(is_integer, before.ids), default=None)
         read = None if oldest is None or is_repeat else visitor.read(int(oldest), Expect.OPEN)
         after = visitor.list_settled()
         if read and (read.record or read.request.identifier in after.ids):
-            visitor.treat(read, Expect.SUCCESS)
+            visitor.evidence.treat(read, Expect.SUCCESS)
         scan = PagingScan(before, tuple(pages), after)
         scans[:] = [*(scans[:-1] if attempt else scans), scan]
         if scan.is_stable and not scan.agrees and is_after_pause:
-            visitor.lag.note_missed(resource, PAGES)
+            visitor.waits.lag.note_missed(resource, PAGES)
         if scan.is_stable and (scan.agrees or is_after_pause):
             break
         if scan.is_stable:
-            visitor.lag.wait_out()  # a cache may have kept a page from before the last write
+            visitor.waits.lag.wait_out()  # a cache may have kept a page from before the last write
         before = after
     records_before_after = [steady_records(visitor.resource, listing.rows) for listing in (scan.before, scan.after)]
     if not scan.is_stable or records_before_after[0] != records_before_after[1]:
@@ -80,7 +80,7 @@ def _look_beyond(visitor: Visitor, listing: Listing) -> None:
 def _list_repeatedly(visitor: Visitor) -> None:
     """List the same page a few times in a row, and once more after a rest, to see whether lists change records."""
     pages = [visitor.page(results_per_page=str(visitor.largest)) for _ in range(LISTS_IN_A_ROW)]
-    visitor.lag.wait_out()
+    visitor.waits.lag.wait_out()
     pages.append(visitor.page(results_per_page=str(visitor.largest)))
     *quick, after_pause = [steady_records(visitor.resource, page.rows) for page in pages if page] or [{}]
     if len(quick) == LISTS_IN_A_ROW:

@@ -91,9 +91,11 @@ def _ordinary(visitor: Visitor) -> Iterator[Step]:
     """Creates with letters of any script, with an ordinary amount in each field, and with a name that is free again."""
     if visitor.resource.label != "name":
         return
-    names = [f"{visitor.new_marker()} {letters}" for letters in (SCRIPTS, RARE_LETTERS)] + [visitor.freed_label]
+    names = [f"{visitor.records.new_marker()} {letters}" for letters in (SCRIPTS, RARE_LETTERS)] + [visitor.freed_label]
     forms: list[dict[str, FormValue]] = [{"name": name} for name in names if name]
-    yield partial(_create, visitor, [*forms, long_form(visitor.resource, str(visitor.new_marker()))], Expect.ORDINARY)
+    yield partial(
+        _create, visitor, [*forms, long_form(visitor.resource, str(visitor.records.new_marker()))], Expect.ORDINARY
+    )
 
 
 def _on_records(visitor: Visitor, subjects: list[int]) -> Iterator[Step]:
@@ -119,7 +121,7 @@ def _values(visitor: Visitor, subjects: list[int]) -> Iterator[Step]:
         for rich in RICH[name]:
             yield partial(_change, visitor, identifier, {**type_choice, name: rich}, Expect.OPEN)
     invalid = INVALID.get(resource.name, {})
-    yield lambda: _change_if_refused(visitor, identifier, {label: visitor.new_marker(), **invalid})
+    yield lambda: _change_if_refused(visitor, identifier, {label: visitor.records.new_marker(), **invalid})
     yield partial(_odd_values, visitor, identifier)
     if "custom_not_found_url" in resource.optional:
         yield partial(_set_not_found_alone, visitor)
@@ -137,7 +139,7 @@ def _values(visitor: Visitor, subjects: list[int]) -> Iterator[Step]:
         yield partial(_create, visitor, [invalid], Expect.OPEN)
     if label == "name":
         yield partial(_rename_to_number, visitor, identifier)
-        long_name: dict[str, FormValue] = {label: f"{visitor.new_marker()} {LONG_NAME}"}
+        long_name: dict[str, FormValue] = {label: f"{visitor.records.new_marker()} {LONG_NAME}"}
         yield partial(_write_each, visitor, {identifier: long_name})  # which may be refused, or cut
     yield partial(_nameless, visitor, subjects)
 
@@ -156,7 +158,7 @@ def _set_one(visitor: Visitor, identifier: int) -> None:
     before, record = visitor.list_settled(), _current(visitor, identifier)
     if record:
         with suppress(WriteRefusedError):
-            address = f"https://www.example.com/{visitor.new_marker()}"  # another at a second look
+            address = f"https://www.example.com/{visitor.records.new_marker()}"  # another at a second look
             change(visitor, Update(identifier, {"webhook": address}, record))
             visitor.note_period("update", before, visitor.list_settled(), changed={identifier})
 
@@ -169,11 +171,11 @@ def _odd_values(visitor: Visitor, identifier: int) -> None:
     forms: list[dict[str, FormValue]] = [dict.fromkeys(switches, text) for text in ODD_VALUES] if switches else []
     forms += [{name: image(name)} for name in of["text"][:1]]
     if resource.label == "name":
-        forms.append({"name": f"{visitor.new_marker()} {VERY_LONG}"})
+        forms.append({"name": f"{visitor.records.new_marker()} {VERY_LONG}"})
     forms += [{name: "x"} for name in of["file"][:1]]
     forms.append({f"{name}[]": "x" for name in (resource.label, *switches)})
     forms += [{name: (f"{'東' * 120}.png", PNG, "image/png")} for name in of["file"][:1]]
-    marker = visitor.new_marker()
+    marker = visitor.records.new_marker()
     part = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{resource.label}"\r\n\r\n{marker}\r\n'
     repeated_field = (f"multipart/form-data; boundary={BOUNDARY}", f"{part}{part}--{BOUNDARY}--\r\n".encode())
     with suppress(WriteRefusedError):
@@ -181,7 +183,7 @@ def _odd_values(visitor: Visitor, identifier: int) -> None:
             visitor.update(identifier, form, Expect.OPEN)
         visitor.target.ledger.note_marker(resource.name, identifier, mark_of(marker))
         visitor.send(request_of(resource, "update", identifier, Expect.OPEN, body=repeated_field))
-    visitor.let_settle()
+    visitor.waits.let_settle()
     visitor.read(identifier)
 
 
@@ -197,7 +199,7 @@ def _nameless(visitor: Visitor, subjects: list[int]) -> None:
     if visitor.resource.types:
         odd_forms.insert(0, UNKNOWN_TYPE)
     _write_each(visitor, dict(zip(reversed(subjects), reversed(odd_forms), strict=False)))
-    _change(visitor, subjects[-1], {label: visitor.new_marker()}, Expect.OPEN)
+    _change(visitor, subjects[-1], {label: visitor.records.new_marker()}, Expect.OPEN)
 
 
 def _write_each(visitor: Visitor, forms: Mapping[int, dict[str, FormValue] | None]) -> None:
@@ -205,7 +207,7 @@ def _write_each(visitor: Visitor, forms: Mapping[int, dict[str, FormValue] | Non
     with suppress(WriteRefusedError):
         for identifier, form in forms.items():
             visitor.update(identifier, form, Expect.OPEN)
-        visitor.let_settle()
+        visitor.waits.let_settle()
         visitor.side_by_side([partial(visitor.read, identifier) for identifier in forms])
 
 
@@ -226,7 +228,9 @@ def _repeat_toggle(visitor: Visitor, identifiers: list[int]) -> None:
 def _typed(visitor: Visitor, records: dict[int, Record]) -> None:
     """Create a record of each type, update its fields alone and together, then give it the next type."""
     types, resource = standalone_types(visitor.resource), visitor.resource
-    creations = create(visitor, *(Create(visitor.required_form() | type_form(resource, type_)) for type_ in types))
+    creations = create(
+        visitor, *(Create(visitor.records.required_form() | type_form(resource, type_)) for type_ in types)
+    )
     typed_records = {
         creation.identifier: (creation.read.record, type_, other)
         for creation, type_, other in zip(creations, types, types[1:] + types[:1], strict=True)
@@ -237,7 +241,9 @@ def _typed(visitor: Visitor, records: dict[int, Record]) -> None:
         forms_of: dict[int, list[dict[str, FormValue]]] = {}
         for identifier, (_, type_, other) in typed_records.items():
             fields = [field for field, its_type in resource.types_of.items() if its_type == type_]
-            combined = {resource.label: visitor.new_marker(), "is_enabled": "1"} | type_form(resource, type_, "other-")
+            combined = {resource.label: visitor.records.new_marker(), "is_enabled": "1"} | type_form(
+                resource, type_, "other-"
+            )
             forms_of[identifier] = [
                 *({name: value(name, "text", "third-")} for name in fields),
                 {"is_enabled": "0"},
@@ -262,15 +268,15 @@ def _reshaped(visitor: Visitor, records: Mapping[int, Record | None], styles: Se
 
 def _rename_to_number(visitor: Visitor, identifier: int) -> None:
     """Give a record a number as its name; from then on, that number identifies it."""
-    digits = f"00{crc32(visitor.new_marker().encode()):010}0"
+    digits = f"00{crc32(visitor.records.new_marker().encode()):010}0"
     _change(visitor, identifier, {visitor.resource.label: digits}, Expect.OPEN)
 
 
 def _create_same_label(visitor: Visitor) -> None:
     """Create two records with one name, or one host in two spellings; rename one of them, and delete it."""
     resource, label = visitor.resource, visitor.resource.label
-    [first] = create(visitor, Create(visitor.required_form()))
-    before = visitor.wait_until("create", visitor.list_all, lambda listing: first.identifier in listing.ids)
+    [first] = create(visitor, Create(visitor.records.required_form()))
+    before = visitor.waits.until("create", visitor.list_all, lambda listing: first.identifier in listing.ids)
     if first.identifier is None or not first.read or not first.read.record:
         return
     form = dict(first.form)
@@ -284,21 +290,21 @@ def _create_same_label(visitor: Visitor) -> None:
         visitor.note_period("create", before, visitor.list_settled())
     if second is None or (second == first.identifier and is_host):
         return
-    read = visitor.wait_until(
+    read = visitor.waits.until(
         "create", lambda: visitor.read(second), lambda exchange: visitor.shows(exchange, mark_of(first.form[label]))
     )
     creation = Creation(exchange, form, frozenset({first.identifier}), second, read)
     visitor.evidence.creations.append(creation)
     if second == first.identifier or read.record is None:
         return
-    after_create = visitor.wait_until("create", visitor.list_all, lambda listing: second in listing.ids)
+    after_create = visitor.waits.until("create", visitor.list_all, lambda listing: second in listing.ids)
     visitor.note_period("create", before, after_create, created={second})
     with suppress(WriteRefusedError):
-        marker = visitor.new_marker()
+        marker = visitor.records.new_marker()
         # a server that mistakes both for one renames both
         visitor.target.ledger.note_marker(resource.name, first.identifier, marker)
         [renamed] = change(visitor, Update(second, {label: marker}, read.record))
-        after = visitor.wait_until("update", visitor.list_all, lambda listing: listing.by_id.get(second) == renamed)
+        after = visitor.waits.until("update", visitor.list_all, lambda listing: listing.by_id.get(second) == renamed)
         visitor.note_period("update", after_create, after, changed={second})
         change(visitor, Update(second, {label: str(form[label])}, renamed, Expect.OPEN))
         remove(visitor, second, visitor.list_settled())
@@ -314,7 +320,7 @@ def _create_known_host(visitor: Visitor, form: dict[str, FormValue], known_id: i
 def _without_records(visitor: Visitor) -> Iterator[Step]:
     """Steps that need no record: names of several scripts, forms of other clients, odd sizes and ids."""
     if visitor.resource.label == "name":
-        yield partial(_post, visitor, {"name": f"{visitor.new_marker()} {ODD_TEXT}"})
+        yield partial(_post, visitor, {"name": f"{visitor.records.new_marker()} {ODD_TEXT}"})
     for style in shapes_of(visitor.resource, "create"):
         yield partial(_post_shaped, visitor, style)
     yield partial(visitor.lists, *({"results_per_page": size} for size in ODD_SIZES), expects=Expect.OPEN)
@@ -327,12 +333,12 @@ def _edges(visitor: Visitor) -> None:
     total = page.total if page else None
     for _ in range(3 if total is not None else 0):
         if total and total % 10 < 2:  # noqa: PLR2004 - full, or one record more
-            visitor.let_settle()
+            visitor.waits.let_settle()
             visitor.try_page(results_per_page="10", page=str(-(-total // 10)))
         if total and total % 10 == 1:
             break
         missing = -(total or 0) % 10 or 1
-        posts = [partial(visitor.post, visitor.required_form()) for _ in range(missing)]
+        posts = [partial(visitor.post, visitor.records.required_form()) for _ in range(missing)]
         made_count = sum(exchange.made_id is not None for exchange in visitor.retry_each(posts))
         if not made_count:
             break
@@ -354,24 +360,26 @@ def _far_pages(visitor: Visitor) -> None:
 def _post_shaped(visitor: Visitor, style: FormStyle) -> None:
     resource = visitor.resource
     files = [name for name, type_ in resource.optional.items() if type_ == "file"]
-    form = visitor.required_form() | {name: image(name) for name in files[: 1 if style != NOTHING_CHOSEN else None]}
+    form = visitor.records.required_form() | {
+        name: image(name) for name in files[: 1 if style != NOTHING_CHOSEN else None]
+    }
     exchange = visitor.post(form, Expect.OPEN, form_style=style)
     texts = {name: text for name, text in form.items() if isinstance(text, str)}
     creation = Creation(exchange, texts, frozenset(), exchange.made_id)
     if exchange.made_id is not None:
         read = partial(visitor.read, exchange.made_id, Expect.OPEN)
         marker = mark_of(form[resource.label])
-        creation = replace(creation, read=visitor.wait_until("create", read, partial(visitor.shows, marker=marker)))
+        creation = replace(creation, read=visitor.waits.until("create", read, partial(visitor.shows, marker=marker)))
     visitor.evidence.shaped.append(creation)
 
 
 def _create(visitor: Visitor, extra_forms: Sequence[dict[str, FormValue]], expects: Expect) -> list[int]:
-    creations = create(visitor, *(Create(visitor.required_form() | fields, expects) for fields in extra_forms))
+    creations = create(visitor, *(Create(visitor.records.required_form() | fields, expects) for fields in extra_forms))
     return [creation.identifier for creation in creations if creation.identifier is not None]
 
 
 def _post(visitor: Visitor, extra_fields: dict[str, FormValue]) -> None:
-    form = visitor.required_form() | extra_fields
+    form = visitor.records.required_form() | extra_fields
     visitor.retry(lambda: visitor.post(form, Expect.OPEN))
 
 
@@ -387,7 +395,7 @@ def _change_if_refused(visitor: Visitor, identifier: int, form: dict[str, FormVa
     before = _current(visitor, identifier)
     with suppress(WriteRefusedError):
         exchange = visitor.update(identifier, form, Expect.OPEN)
-        visitor.let_settle()
+        visitor.waits.let_settle()
         read = visitor.read(identifier)
         if before and exchange.is_refusal and not exchange.succeeded:
             texts = {name: text for name, text in form.items() if isinstance(text, str)}
@@ -425,8 +433,8 @@ def _try_close_keys(visitor: Visitor, identifier: int) -> None:
 
 def _raw_post(visitor: Visitor, media_type: str) -> Callable[[], Exchange]:
     """What sends the fields that a create needs in a body that is no multipart form, or an empty form."""
-    label, marker = visitor.resource.label, visitor.new_marker()
-    form = {name: str(text) for name, text in visitor.required_form().items()} | {label: marker}
+    label, marker = visitor.resource.label, visitor.records.new_marker()
+    form = {name: str(text) for name, text in visitor.records.required_form().items()} | {label: marker}
     bodies = {
         "application/json": json.dumps(form),
         "text/plain": f"{label} {marker}",

@@ -31,7 +31,7 @@ def write_to_same_ids(pages: Visitor, handlers: Visitor) -> None:
             _add_in_other_account(visitor, created_ids)
         for identifier in shared[:1]:
             for visitor in ids:
-                visitor.update(identifier, {visitor.resource.label: visitor.new_marker()}, Expect.OPEN)
+                visitor.update(identifier, {visitor.resource.label: visitor.records.new_marker()}, Expect.OPEN)
             _remove(handlers, identifier)
         for identifier in shared[1:2]:
             _remove(pages, identifier)
@@ -43,9 +43,9 @@ def write_to_same_ids(pages: Visitor, handlers: Visitor) -> None:
 
 def _add(visitor: Visitor, ids: list[int]) -> bool:
     """Create one more record, and reserve it; return whether it was made."""
-    if not visitor.marker:
-        visitor.marker = free_marker(visitor, Listing((), complete=False))
-    [creation] = create(visitor, Create(visitor.required_form(), Expect.OPEN))
+    if not visitor.records.marker:
+        visitor.records.marker = free_marker(visitor, Listing((), complete=False))
+    [creation] = create(visitor, Create(visitor.records.required_form(), Expect.OPEN))
     if creation.identifier is None:
         return False
     ids.append(creation.identifier)
@@ -59,7 +59,7 @@ def _add_in_other_account(visitor: Visitor, ids: list[int]) -> None:
     if OTHER not in target.keys or not ids or not 0 < target.bystanders.distance(name, ids[0], OTHER) <= MAX_CREATES:
         return
     for _ in range(MAX_CREATES):
-        made_id = visitor.post(visitor.required_form(), Expect.OPEN, OTHER).made_id
+        made_id = visitor.post(visitor.records.required_form(), Expect.OPEN, OTHER).made_id
         if made_id is None:
             break
         target.ledger.reserved.add((name, made_id, OTHER))
@@ -76,7 +76,7 @@ def _remove(visitor: Visitor, identifier: int) -> None:
     def is_gone(read: Exchange) -> bool:
         return not read.failed and not ledger.is_shown(name, identifier, str(read.json))
 
-    if is_gone(visitor.wait_until("delete", partial(visitor.read, identifier, Expect.OPEN), is_gone)):
+    if is_gone(visitor.waits.until("delete", partial(visitor.read, identifier, Expect.OPEN), is_gone)):
         ledger.note_deleted(name, identifier)  # the id may be given to somebody else's record
 
 

@@ -99,7 +99,7 @@ class _Course:
         yield "looking at what is there", self._look_first
         if self._is_no_list():
             return
-        visitor.marker = free_marker(visitor, self._start)
+        visitor.records.marker = free_marker(visitor, self._start)
         yield from self._pages_and_creates() if visitor.writes else [("paging", self._look_around)]
         if self._subjects and Chapter.UPDATING in chapters:
             yield "updating", self._update
@@ -144,7 +144,7 @@ class _Course:
         remove_and_revive(visitor, self._subjects[0], self._listing)
         deleted = removals[-1].exchange if removals else None
         if deleted and deleted.attempts and not (deleted.failed or deleted.succeeded):
-            [creation] = create(visitor, Create(visitor.required_form(), Expect.OPEN))
+            [creation] = create(visitor, Create(visitor.records.required_form(), Expect.OPEN))
             if creation.identifier is not None:
                 remove_and_revive(visitor, creation.identifier, visitor.list_settled())
 
@@ -201,18 +201,18 @@ class _Course:
         known_ids, extra_ids = frozenset(before.ids), list[int]()
         [creation] = create(visitor, replace(_creates_of_each_kind(visitor)[0], known_ids=known_ids))
         if creation.identifier is None and not creation.exchange.failed:
-            visitor.marker = visitor.marker_of(int(time.time()))  # a name used once may stay taken
+            visitor.records.marker = visitor.records.marker_of(int(time.time()))  # a name used once may stay taken
             [second_creation] = create(visitor, replace(_creates_of_each_kind(visitor)[0], known_ids=known_ids))
             if second_creation.identifier is not None:
                 overlook(visitor, creation)
                 creation = second_creation
             else:
                 types = {name: text for name, text in second_creation.form.items() if name == "type"}
-                post = lambda fields: visitor.post(visitor.required_form(**types) | fields, Expect.OPEN)  # noqa: E731
+                post = lambda fields: visitor.post(visitor.records.required_form(**types) | fields, Expect.OPEN)  # noqa: E731
                 extra_ids = split(visitor, second_creation.exchange, post)
         created = [creation.identifier] if creation.identifier is not None else []
         self._see_label(creation)
-        visitor.marker = _marker_of(visitor, before, created)
+        visitor.records.marker = _marker_of(visitor, before, created)
         noted_count = 0
         if not fill:  # what later creates do to other records shows in the first
             self._note_created([*created, *extra_ids])
@@ -253,7 +253,7 @@ class _Course:
             type_forms: list[dict[str, FormValue]] = [
                 {"type": next(types)} if visitor.resource.types else {} for _ in range(missing)
             ]
-            posts = [partial(visitor.post, visitor.required_form() | fields) for fields in type_forms]
+            posts = [partial(visitor.post, visitor.records.required_form() | fields) for fields in type_forms]
             answers = visitor.retry_each(posts)
             made_ids = [answer.made_id for answer in answers if answer.made_id is not None]
             extra_ids += made_ids
@@ -267,7 +267,7 @@ class _Course:
     def _note_created(self, created: list[int]) -> None:
         visitor, before, total = self._visitor, self._listing, (self._listing.total or 0) + len(created)
         is_shown = lambda listing: set(created) <= set(listing.ids) and listing.total == total  # noqa: E731 - said once
-        after = visitor.wait_until("create", visitor.list_all, is_shown)
+        after = visitor.waits.until("create", visitor.list_all, is_shown)
         self._listing = visitor.note_period("create", before, after, created=set(created))
 
     def _update(self) -> None:
@@ -283,12 +283,12 @@ class _Course:
             visitor.evidence.notes.append(note)
         changed = reshape(visitor, {subject: record}, (USUAL, *shapes_of(visitor.resource)))[subject]
         changed = repeat_present(visitor, subject, changed)
-        after = visitor.wait_until("update", visitor.list_all, lambda listing: listing.by_id.get(subject) == changed)
+        after = visitor.waits.until("update", visitor.list_all, lambda listing: listing.by_id.get(subject) == changed)
         self._listing = visitor.note_period("update", before, after, changed={subject})
 
     def _update_fields(self, subject: int, fields: dict[str, FormValue]) -> Exchange:
         visitor = self._visitor
-        return visitor.update(subject, fields or {visitor.resource.label: visitor.new_marker()}, Expect.OPEN)
+        return visitor.update(subject, fields or {visitor.resource.label: visitor.records.new_marker()}, Expect.OPEN)
 
     def _try_access(self) -> None:
         self._attempts = try_access(self._visitor, self._subjects[-1], self._listing)
@@ -302,26 +302,32 @@ def _creates_of_each_kind(visitor: Visitor) -> list[Create]:
 
     Where no name is shown, the first is known by the mark in another field.
     """
-    resource, minimum = visitor.resource, visitor.required_form()
+    resource, minimum = visitor.resource, visitor.records.required_form()
     if resource.label == "name":
         minimum["name"] = f"{minimum['name']} Test Name"
     marker = mark_of(minimum[resource.label])
     if not resource.types:
-        return [Create(minimum | optional(resource) | signed(resource, marker)), Create(visitor.required_form())]
+        return [
+            Create(minimum | optional(resource) | signed(resource, marker)),
+            Create(visitor.records.required_form()),
+        ]
     other_types = [kind for kind in resource.types if kind != "telegram"]
     odd_fields = [{"type": "email"}, {"is_enabled": "1"}, {"is_enabled": "0"}]
     return [
         Create(minimum | type_form(resource, "telegram") | signed(resource, marker, "telegram")),
-        Create(visitor.required_form()),
-        *(Create(visitor.required_form() | type_form(resource, kind), read=False) for kind in other_types),
-        *(Create(visitor.required_form(**extra_fields), Expect.OPEN, read=False) for extra_fields in odd_fields),
+        Create(visitor.records.required_form()),
+        *(Create(visitor.records.required_form() | type_form(resource, kind), read=False) for kind in other_types),
+        *(
+            Create(visitor.records.required_form(**extra_fields), Expect.OPEN, read=False)
+            for extra_fields in odd_fields
+        ),
     ]
 
 
 def _marker_of(visitor: Visitor, start: Listing, created: list[int]) -> str:
     """The beginning of all later markers: ids rarely recur, so an earlier run's names are not used again."""
-    marker = visitor.marker_of(created[0]) if created else visitor.marker
-    return visitor.marker if normalize(marker) in normalize(start.rows) else marker
+    marker = visitor.records.marker_of(created[0]) if created else visitor.records.marker
+    return visitor.records.marker if normalize(marker) in normalize(start.rows) else marker
 
 
 def free_marker(visitor: Visitor, start: Listing) -> str:
@@ -329,4 +335,4 @@ def free_marker(visitor: Visitor, start: Listing) -> str:
     ledger = visitor.target.ledger
     used_markers = [entry.markers for entry in ledger.entries if entry.resource == visitor.resource.name]
     text = normalize(f"{start.rows} {used_markers}")
-    return next(marker for marker in map(visitor.marker_of, count(1)) if marker not in text)
+    return next(marker for marker in map(visitor.records.marker_of, count(1)) if marker not in text)

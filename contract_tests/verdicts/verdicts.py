@@ -21,7 +21,7 @@ from contract_tests.evidence.observation import (
     Undecided,
     Violation,
 )
-from contract_tests.target.ledger import Entry
+from contract_tests.target.ledger_file import Entry
 from contract_tests.verdicts.open_points import observed_choices
 from link_management_contract import Rule
 

@@ -13,7 +13,8 @@ from flask import Blueprint, Response, abort, jsonify, request
 
 from link_management_contract import Resource
 from mock_server.app import YAML
-from mock_server.control.instance import Instance, read_switches, switch_values
+from mock_server.control.instance import Instance
+from mock_server.control.switches import read_switches, switch_values
 from mock_server.defects import DEFECTS
 from mock_server.effects.conditions import CONDITIONS
 from mock_server.effects.effect import Effect
@@ -242,17 +243,17 @@ def _effect(effect: Effect) -> dict[str, Any]:
 def _add_snapshots(api: Blueprint, running: Instance) -> None:
     @api.get("/snapshots")
     def names() -> Response:
-        return jsonify(list(running.snapshots))
+        return jsonify(list(running.fixtures.snapshots))
 
     @api.put("/snapshots/<name>")
     def keep(name: str) -> Response:
         content = request.get_data()
-        running.keep(name, _fixture(content) if content else None)
+        running.fixtures.keep(name, _fixture(content) if content else None)
         return names()
 
     @api.get("/snapshots/<name>")
     def snapshot(name: str) -> Response:
-        return Response(running.snapshots.get(_snapshot_or_404(running, name), ""), content_type=YAML)
+        return Response(running.fixtures.snapshots.get(_snapshot_or_404(running, name), ""), content_type=YAML)
 
     @api.post("/snapshots/<name>/restore")
     def restore(name: str) -> Response:
@@ -262,13 +263,13 @@ def _add_snapshots(api: Blueprint, running: Instance) -> None:
 
     @api.delete("/snapshots/<name>")
     def forget(name: str) -> Response:
-        running.snapshots.pop(_snapshot_or_404(running, name), None)
+        running.fixtures.snapshots.pop(_snapshot_or_404(running, name), None)
         return Response(status=204)
 
 
 def _snapshot_or_404(running: Instance, name: str) -> str:
-    if name not in running.snapshots:
-        abort(404, f'There is no snapshot "{name}"; there are: {", ".join(running.snapshots) or "none"}.')
+    if name not in running.fixtures.snapshots:
+        abort(404, f'There is no snapshot "{name}"; there are: {", ".join(running.fixtures.snapshots) or "none"}.')
     return name
 
 

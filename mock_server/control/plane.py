@@ -18,7 +18,6 @@ from werkzeug.wrappers import Request
 from link_management_contract.texts import is_loopback
 from mock_server.control.api import create_api
 from mock_server.control.instance import Instance
-from mock_server.control.shared_instance import SharedInstance
 from mock_server.errors import Refusal, SettingsError
 from mock_server.http.context import context_of, shows_token
 from mock_server.http.lean_flask import ThreadSafeFlask
@@ -190,7 +189,7 @@ class Control:
     """
 
     def __init__(self, settings: Settings, token: str | None = None, origins: Sequence[str] = ()) -> None:
-        self.running = SharedInstance(settings) if settings.store else Instance(settings)
+        self.running = Instance(settings)
         self._guard = Guard(token, settings.public_base_url, tuple(origins))
         self._plane = create_plane(self.running, self._guard)
 

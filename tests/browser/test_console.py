@@ -78,7 +78,7 @@ def busy() -> Iterator[MockServer]:
         client.post("/api/projects", {"title": "No name", "logo": ("a.png", b"x", "image/png")})
         client.request("GET", "/api/domains/1", headers={"Prefer": "code=503"})
         Client(over_network(server.base_url), "sandbox-busy").get("/api/domains/1")
-        server.running.keep("one")
+        server.running.fixtures.keep("one")
         server.running.effects.add({"prefer": "code=429", "path": "/api/projects", "times": None})
         server.running.change_switches(
             choices={"order": "oldest-first"}, defects=("total-is-one-more",), conditions={"quota": 99}

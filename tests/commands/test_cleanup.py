@@ -18,7 +18,8 @@ from werkzeug.serving import make_server
 from werkzeug.test import Client
 from wire import ALPINE, HARBOUR
 
-from contract_tests.target.ledger import Ledger, digest_of
+from contract_tests.target.ledger import Ledger
+from contract_tests.target.ledger_file import LedgerFile, digest_of
 from mock_server import MockServer, Settings, create_app
 
 RESOURCES = ("splash-pages", "domains", "notification-handlers")
@@ -97,7 +98,7 @@ def test_a_record_that_others_have_changed_since_is_left_alone_and_told_of(
 ) -> None:
     app, base_url = deadly
     path = tmp_path / "ledger.jsonl"
-    with Ledger(path, base_url, digest_of(HARBOUR)) as ledger:
+    with Ledger(LedgerFile(path, base_url, digest_of(HARBOUR))) as ledger:
         entry = ledger.plan("splash-pages", "ct1-1")
         ledger.note_id(entry, 2)
         ledger.note_seen(entry)
@@ -142,7 +143,7 @@ def test_a_ledger_that_is_of_no_use_is_a_line_that_says_why(tmp_path: Path, text
 def test_a_ledger_of_ordinary_words_removes_nothing(deadly: tuple[Deadly, str], tmp_path: Path, marker: str) -> None:
     app, base_url = deadly
     path, before = tmp_path / "ledger.jsonl", app.records()
-    with Ledger(path, base_url, digest_of(HARBOUR)) as ledger:
+    with Ledger(LedgerFile(path, base_url, digest_of(HARBOUR))) as ledger:
         for resource in RESOURCES:
             for identifier in (None, 1, 2, 3):
                 entry = ledger.plan(resource, marker)
@@ -155,7 +156,7 @@ def test_a_ledger_of_ordinary_words_removes_nothing(deadly: tuple[Deadly, str], 
 
 def test_a_last_line_that_was_cut_off_is_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "ledger.jsonl"
-    with Ledger(path, "http://127.0.0.1:1") as ledger:
+    with Ledger(LedgerFile(path, "http://127.0.0.1:1")) as ledger:
         ledger.plan("domains", "ct1-1.example.com")
         ledger.plan("domains", "ct1-2.example.com")
     path.write_text(path.read_text("utf-8")[:-20], "utf-8")
@@ -227,7 +228,7 @@ def test_a_run_first_removes_what_an_earlier_one_left_and_touches_no_other_ledge
 def test_what_cannot_be_adopted_stands_in_the_notes(tmp_path: Path) -> None:
     marker = "ct12x1234-1z.example.com"
     with MockServer(fixture="empty", records=3) as server:
-        with Ledger(tmp_path / "earlier.jsonl", server.base_url, digest_of(HARBOUR)) as ledger:
+        with Ledger(LedgerFile(tmp_path / "earlier.jsonl", server.base_url, digest_of(HARBOUR))) as ledger:
             ledger.note_id(ledger.plan("domains", marker), 1)  # where somebody else's record is
         options = ("--explore", "0", "--resources", "domains", "--rules", "envelopes.*", "--adopt", tmp_path)
         ended = command("run", "--base-url", server.base_url, *options, "--report-dir", tmp_path / "reports")

@@ -17,6 +17,7 @@ from shell import COMMANDS, ENVIRONMENT, command, everything
 from contract_tests.commands import run as run_command
 from contract_tests.options import RunOptions
 from contract_tests.target.ledger import Ledger
+from contract_tests.target.ledger_file import LedgerFile
 from mock_server import MockServer
 
 QUICK = ("--explore", "0", "--lag", "0", "--resources", "domains")
@@ -66,7 +67,7 @@ def test_a_named_ledger_goes_when_nothing_can_be_left_and_one_that_is_over_is_no
     server: MockServer, tmp_path: Path
 ) -> None:
     path = tmp_path / "ledger.jsonl"
-    with Ledger(path, server.base_url) as over:
+    with Ledger(LedgerFile(path, server.base_url)) as over:
         over.note_removed(over.plan("domains", "ct1x-1z.example.com"))
     for _ in range(2):
         ended = command("run", "--base-url", server.base_url, "--ledger", path, *QUICK, "--quiet")

@@ -57,9 +57,9 @@ import json, os, resource, sys
 from contextlib import redirect_stderr, redirect_stdout
 resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
 from contract_tests.cli import main
-from contract_tests.survey import visitor as waiting
+from contract_tests.survey import waits
 from contract_tests.target import retries
-waiting.PAUSES, waiting.SETTLING, retries.PAUSE = (0.0,), 0.0, 0.0
+waits.PAUSES, waits.SETTLING, retries.PAUSE = (0.0,), 0.0, 0.0
 for folder, arguments in json.load(sys.stdin):
     os.chdir(folder)
     os.environ.update(HOME=folder, XDG_STATE_HOME=folder)

@@ -110,8 +110,8 @@ def test_a_snapshot_that_would_be_too_long_is_refused_before_it_is_written(
     server: MockServer, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client.create("/api/projects", {"name": "Long", "logo": ("logo.png", b"x" * 200_000, "image/png")})
-    monkeypatch.setattr("mock_server.control.instance.MAX_SNAPSHOT_BYTES", 200_000)
-    monkeypatch.setattr("mock_server.control.instance.write_document", lambda _: pytest.fail("it was written"))
+    monkeypatch.setattr("mock_server.control.fixtures.MAX_SNAPSHOT_BYTES", 200_000)
+    monkeypatch.setattr("mock_server.control.fixtures.write_document", lambda _: pytest.fail("it was written"))
     answer = control(server, "PUT", "/snapshots/long")
     assert (answer.status_code, told(answer)) == (400, "snapshots would take over 0 MiB together; delete one")
     assert control(server, "GET", "/snapshots").json() == []

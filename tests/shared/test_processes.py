@@ -25,7 +25,7 @@ from upstream import wait_for
 from wire import HARBOUR, Client, over_network
 
 from mock_server import MockServer, SettingsError
-from mock_server.control.shared_instance import SharedInstance
+from mock_server.control.shared_backend import SharedBackend
 from mock_server.errors import Refusal
 from mock_server.server import Workers
 from mock_server.shared.journal import SharedJournal
@@ -171,7 +171,8 @@ def test_resets_that_meet_leave_no_place_behind(pair: tuple[MockServer, MockServ
     database: Any = redis.Redis.from_url(redis_url)
     key, records = "sandbox-met", {"domains": [{"host": "a.example.com"}]}
     one, other = (server.running for server in pair)
-    assert isinstance(one, SharedInstance)
+    backend = one._backend  # noqa: SLF001 - whose place another takes meanwhile
+    assert isinstance(backend, SharedBackend)
 
     def places() -> list[bytes]:
         """The places of accounts with records of their own that stay."""
@@ -185,7 +186,7 @@ def test_resets_that_meet_leave_no_place_behind(pair: tuple[MockServer, MockServ
             list(threads.map(lambda running: running.reset_account(key, {"records": records}), (one, other)))
     assert len(places()) == place_count
     with (
-        patch.object(one._store, "keep", other.reset),  # noqa: SLF001 - just before the new place is used
+        patch.object(backend._store, "keep", other.reset),  # noqa: SLF001 - just before the new place is used
         pytest.raises(StoreError, match="reset while this request was under way"),
     ):
         one.reset_account(key, {"records": records})
@@ -269,12 +270,12 @@ def test_bounds_hold_for_all_processes_together(
 ) -> None:
     one, other = (server.running for server in pair)
     for number in range(19):
-        one.keep(f"kept-{number}")
-    assert len(other.snapshots) == 19
-    one.snapshots["one"] = "accounts: []"  # past the check, as if both had found room at once
+        one.fixtures.keep(f"kept-{number}")
+    assert len(other.fixtures.snapshots) == 19
+    one.fixtures.snapshots["one"] = "accounts: []"  # past the check, as if both had found room at once
     with pytest.raises(SettingsError, match="there may be 20 snapshots, of 64 MiB together; delete one"):
-        other.snapshots["other"] = "accounts: []"
-    one.snapshots["one"] = "now: 2024-01-01 00:00:00"
+        other.fixtures.snapshots["other"] = "accounts: []"
+    one.fixtures.snapshots["one"] = "now: 2024-01-01 00:00:00"
     account = other.mock.accounts.get(HARBOUR)
     assert account
     monkeypatch.setattr("mock_server.store.accounts.MAX_ACCOUNT_BYTES", 2000)

@@ -27,7 +27,6 @@ from contract_tests.verdicts.verdicts import Result
 from link_management_contract import Rule, shipped_contract
 from mock_server import Settings
 from mock_server.control.instance import Instance
-from mock_server.control.shared_instance import SharedInstance
 from mock_server.defects.building_blocks import Call, Serve, Transformation
 from mock_server.effects.layer import EffectLayer
 
@@ -62,7 +61,7 @@ class FaultyTarget(Target):
         keys = identities("demo-key-harbour", "demo-key-alpine")
         super().__init__(BASE_URL, keys, ledger or Ledger(), limits, Answered(self._answer))
         settings = replace(settings, journal=0)
-        running = SharedInstance(settings) if settings.store else Instance(settings)
+        running = Instance(settings)
         faults = EffectLayer(running, running.app.url_map, running.mock, [fault])
         self.wsgi = WsgiClient(faults, use_cookies=False)  # so that it sends those it is given
 

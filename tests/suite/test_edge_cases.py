@@ -11,7 +11,7 @@ from werkzeug.wrappers import Response
 from contract_tests.evidence.observation import NEEDS_CONTROL
 from contract_tests.exploration import Exploration
 from contract_tests.run import needed
-from contract_tests.survey import visitor as waiting
+from contract_tests.survey import waits
 from contract_tests.verdicts.verdicts import Verdict
 from mock_server import Settings
 from mock_server.defects.building_blocks import (
@@ -103,7 +103,7 @@ def test_a_fault_that_shows_in_few_places_fails_by_the_rules_name(
     monkeypatch: pytest.MonkeyPatch, rule: str, resource: str, fault: Transformation
 ) -> None:
     if rule == "lifecycle.update-keeps-datetime":
-        monkeypatch.setattr(waiting, "SETTLING", 1.1)
+        monkeypatch.setattr(waits, "SETTLING", 1.1)
     broken = CONTRACT.rules[rule]
     chapters = needed([broken]) - NEEDS_CONTROL
     visits, _ = visited(fault, resource, FULL, EXPLORE, chapters=chapters, explore_until=broken)

@@ -19,7 +19,7 @@ from mock_server import Settings
 def test_an_implementation_that_shares_nothing_with_the_mock_conforms(
     monkeypatch: pytest.MonkeyPatch, records: int
 ) -> None:
-    monkeypatch.setattr("contract_tests.survey.visitor.SETTLING", 0.0)
+    monkeypatch.setattr("contract_tests.survey.waits.SETTLING", 0.0)
     target = FaultyTarget(honest, Settings(fixture="empty"))
     target.wsgi = WsgiClient(IndependentServer(records))
     for resource in CONTRACT.resources.values():

@@ -24,6 +24,7 @@ from contract_tests.survey.visit import visit
 from contract_tests.survey.visitor import Visitor
 from contract_tests.target.budget import BudgetSpentError
 from contract_tests.target.ledger import Ledger
+from contract_tests.target.ledger_file import LedgerFile
 from contract_tests.target.ownership import WriteRefusedError
 from contract_tests.target.target import Target
 from mock_server import Settings, create_app
@@ -54,7 +55,7 @@ def test_an_id_that_is_given_again_belongs_to_the_record_that_has_it_now() -> No
 
 def test_a_create_is_written_down_before_it_is_sent(tmp_path: Path) -> None:
     path = tmp_path / "state" / "ledger.jsonl"
-    with Ledger(path) as ledger:
+    with Ledger(LedgerFile(path)) as ledger:
         ledger.plan("domains", "ct1-1.example.com")
         line = json.loads(path.read_text("utf-8").splitlines()[-1])
         assert (line["event"], line["resource"], line["markers"]) == ("planned", "domains", ["ct1-1.example.com"])
@@ -193,7 +194,7 @@ def test_a_create_that_is_carried_out_after_the_run_is_found_by_a_later_clean_up
 
     settings = Settings(fixture="empty", records=40)
     resource, path = CONTRACT.resources["domains"], tmp_path / "ledger.jsonl"
-    with Ledger(path, "http://127.0.0.1:1") as ledger:
+    with Ledger(LedgerFile(path, "http://127.0.0.1:1")) as ledger:
         target = FaultyTarget(gateway, settings, ledger=ledger)
         visit(Visitor(target, resource))
         assert ledger.left == []
@@ -214,7 +215,7 @@ def test_a_create_that_was_answered_and_made_nothing_is_over(no_pauses: None, tm
     def refuses(call: Call, serve: Serve) -> Response:
         return Response(b"{}", status) if call.operation == "create" else serve(call)
 
-    with Ledger(tmp_path / "ledger.jsonl", "http://127.0.0.1:1") as ledger:
+    with Ledger(LedgerFile(tmp_path / "ledger.jsonl", "http://127.0.0.1:1")) as ledger:
         target = FaultyTarget(refuses, Settings(fixture="empty", records=40), ledger=ledger)
         visit(Visitor(target, CONTRACT.resources["domains"]))
         assert ledger.entries
@@ -244,7 +245,7 @@ def test_a_server_that_tells_nothing_of_an_id_that_is_gone_has_nothing_left(
 def test_reads_that_lag_leave_nothing_of_the_other_account_behind(
     monkeypatch: pytest.MonkeyPatch, simulated_clock: SimulatedClock
 ) -> None:
-    monkeypatch.setattr("contract_tests.survey.visitor.SETTLING", 0.3)
+    monkeypatch.setattr("contract_tests.survey.waits.SETTLING", 0.3)
     settings = Settings(fixture="empty", records=28, conditions={"lag": 0.15})
     _, _, target = looks(honest, "splash-pages", settings)
     assert any(entry.owner == OTHER for entry in target.ledger.entries)
@@ -253,15 +254,15 @@ def test_reads_that_lag_leave_nothing_of_the_other_account_behind(
 
 def test_a_ledger_of_which_nothing_is_left_is_no_obstacle(tmp_path: Path) -> None:
     path = tmp_path / "ledger.jsonl"
-    with Ledger(path, "http://127.0.0.1:1") as ledger:
+    with Ledger(LedgerFile(path, "http://127.0.0.1:1")) as ledger:
         entry = ledger.plan("domains", "ct1x-1z.example.com")
         ledger.note_id(entry, 5)
         ledger.note_removed(entry)
-    with Ledger(path, "http://127.0.0.1:2") as again:
+    with Ledger(LedgerFile(path, "http://127.0.0.1:2")) as again:
         again.plan("domains", "ct1x-2z.example.com")
     assert "ct1x-1z" not in path.read_text("utf-8")
     with pytest.raises(UsageError, match="may be all that is known of what another run left"):
-        Ledger(path)
+        LedgerFile(path)
 
 
 DAMAGED = [
@@ -279,7 +280,7 @@ DAMAGED = [
 )
 def test_of_a_damaged_ledger_every_good_line_is_used(tmp_path: Path, damage: bytes) -> None:
     path = tmp_path / "ledger.jsonl"
-    with Ledger(path, "http://127.0.0.1:1") as ledger:
+    with Ledger(LedgerFile(path, "http://127.0.0.1:1")) as ledger:
         for number in (1, 2):
             ledger.note_id(ledger.plan("domains", f"ct1x-{number}z.example.com"), number)
     lines = path.read_bytes().splitlines(keepends=True)
@@ -314,7 +315,7 @@ def test_a_create_that_never_left_this_machine_leaves_nothing(
 
 def test_the_ledger_tells_what_was_created_and_removed(no_pauses: None, tmp_path: Path) -> None:
     path = tmp_path / "ledger.jsonl"
-    with Ledger(path, "http://127.0.0.1:1") as ledger:
+    with Ledger(LedgerFile(path, "http://127.0.0.1:1")) as ledger:
         target = FaultyTarget(honest, Settings(fixture="empty", records=40), ledger=ledger)
         visit(Visitor(target, CONTRACT.resources["domains"]))
     lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]

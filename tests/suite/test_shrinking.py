@@ -69,11 +69,11 @@ def operations(found: Outcome, rule: str) -> list[str]:
 )
 def test_a_finding_takes_the_fewest_requests(defect: str, rule: str, least: list[str]) -> None:
     with MockServer(defects=(defect,)) as server:
-        before = server.running.fixture()
+        before = server.running.fixtures.current()
         found = outcome(server, rule, shrink=300)
         assert operations(found, rule) == least
         assert found.left == ()
-        assert server.running.fixture()["accounts"] == before["accounts"]
+        assert server.running.fixtures.current()["accounts"] == before["accounts"]
 
 
 def test_each_of_several_findings_takes_the_fewest_requests() -> None:

@@ -10,7 +10,7 @@ from faulty import CONTRACT, OWNER, SELDOM_SATISFIED, FaultyTarget, honest, verd
 from werkzeug.wrappers import Response
 
 from contract_tests.exploration import Exploration
-from contract_tests.survey import visitor as waiting
+from contract_tests.survey import waits
 from contract_tests.survey.visit import visit
 from contract_tests.survey.visitor import Visitor
 from contract_tests.verdicts.verdicts import VIOLATED, Verdict
@@ -52,7 +52,7 @@ TIERS: tuple[list[pytest.MarkDecorator], ...] = (
 def test_no_condition_makes_a_correct_server_fail(
     monkeypatch: pytest.MonkeyPatch, no_pauses: None, trouble: dict[str, float], records: int, resource: str
 ) -> None:
-    monkeypatch.setattr(waiting, "PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(waits, "PAUSES", (0.0, 0.0))
     settings = Settings(fixture="empty", records=records, conditions=trouble)
     results = verdicts(honest, resource, settings, Exploration(CONTRACT, 60, seed=1)).values()
     broken = [result for result in results if result.verdict in VIOLATED]
@@ -126,7 +126,7 @@ def test_a_colleague_at_work_makes_no_correct_server_fail(
 def test_reads_that_lag_make_no_correct_server_fail(
     monkeypatch: pytest.MonkeyPatch, simulated_clock: SimulatedClock, resource: str
 ) -> None:
-    monkeypatch.setattr(waiting, "SETTLING", 0.3)  # longer than the lag, as the usual one is than usual lags
+    monkeypatch.setattr(waits, "SETTLING", 0.3)  # longer than the lag, as the usual one is than usual lags
     results = verdicts(honest, resource, Settings(fixture="empty", conditions={"lag": 0.15})).values()
     others = {result.rule.id for result in results if result.verdict is not Verdict.PASS}
     assert others <= SELDOM_SATISFIED

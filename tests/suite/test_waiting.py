@@ -13,9 +13,10 @@ from faulty import CONTRACT, SELDOM_SATISFIED, FaultyTarget, honest
 from contract_tests.evidence.exchange import OTHER, Exchange, Expect, Request, request_of
 from contract_tests.evidence.observation import Chapter, Chapters
 from contract_tests.run import needed
-from contract_tests.survey import visitor as waiting
+from contract_tests.survey import waits
 from contract_tests.survey.visit import visit
-from contract_tests.survey.visitor import Lag, Visitor
+from contract_tests.survey.visitor import Visitor
+from contract_tests.survey.waits import Lag
 from contract_tests.target.availability import Availability, outage_numbers
 from contract_tests.target.retries import Timeouts
 from contract_tests.verdicts.verdicts import Verdict, judge
@@ -39,7 +40,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(waiting, "time", clock)
+    monkeypatch.setattr(waits, "time", clock)
     return clock
 
 
@@ -57,12 +58,12 @@ def test_a_state_is_waited_for_in_full_once_and_then_for_as_long_as_reads_were_s
     assert total(clock, lag, missed=False) == pytest.approx(2.1)
     lag.note_missed("domains", "update")
     assert total(clock, lag, missed=True) == 0
-    assert total(clock, lag, missed=False) == pytest.approx(waiting.REDUCED_WAIT)  # on the second visit
+    assert total(clock, lag, missed=False) == pytest.approx(waits.REDUCED_WAIT)  # on the second visit
     assert total(clock, lag, "delete", missed=False) == pytest.approx(2.1)
     lag.note_missed("domains", "update", due=True)
-    assert total(clock, lag, "delete", missed=False) == pytest.approx(waiting.REDUCED_WAIT)  # the server is broken
+    assert total(clock, lag, "delete", missed=False) == pytest.approx(waits.REDUCED_WAIT)  # the server is broken
     lag.record_lag(0.3, waited_out=False)
-    assert total(clock, lag, missed=True) == pytest.approx(0.3 + waiting.MARGIN)
+    assert total(clock, lag, missed=True) == pytest.approx(0.3 + waits.MARGIN)
 
 
 @pytest.mark.parametrize(("look", "last"), [(0.1, 2.1), (0.3, 2.3), (9.0, 9.05)])
@@ -74,9 +75,9 @@ def test_a_lag_is_known_until_it_turns_out_to_be_longer() -> None:
     lag = Lag(1.0)
     lag.record_lag(0.2, waited_out=False)
     lag.record_lag(0.1, waited_out=False)
-    assert lag.settling == pytest.approx(0.2 + waiting.MARGIN)
+    assert lag.settling == pytest.approx(0.2 + waits.MARGIN)
     lag.record_lag(0.5, waited_out=True)
-    assert lag.settling == waiting.SETTLING
+    assert lag.settling == waits.SETTLING
 
 
 def test_a_refused_update_is_not_waited_for(no_pauses: None) -> None:
@@ -87,13 +88,13 @@ def test_a_refused_update_is_not_waited_for(no_pauses: None) -> None:
     assert not lag.has_missed("notification-handlers", "update")
 
 
-@pytest.mark.parametrize(("status", "wait"), [(202, waiting.REDUCED_WAIT), (503, 2.1)])
+@pytest.mark.parametrize(("status", "wait"), [(202, waits.REDUCED_WAIT), (503, 2.1)])
 def test_only_an_update_that_succeeds_and_does_nothing_shows_a_broken_server(
     monkeypatch: pytest.MonkeyPatch, status: int, wait: float
 ) -> None:
     lag, domains = Lag(1.0), CONTRACT.resources["domains"]
     with monkeypatch.context() as patched:
-        patched.setattr(waiting, "PAUSES", (0.0,))
+        patched.setattr(waits, "PAUSES", (0.0,))
         patched.setattr("contract_tests.target.retries.PAUSE", 0.0)
         target = FaultyTarget(refuses("update", status), Settings())
         visit(Visitor(target, domains, lag=lag), frozenset({Chapter.UPDATING}))
@@ -105,8 +106,8 @@ def test_a_list_that_others_may_have_changed_shows_no_broken_server(monkeypatch:
     lag, target = Lag(1.0), FaultyTarget(honest, Settings())
     visitor = Visitor(target, CONTRACT.resources["domains"], lag=lag)
     with monkeypatch.context() as patched:
-        patched.setattr(waiting, "PAUSES", (0.0,))
-        visitor.wait_until("create", visitor.list_all, lambda _: False)
+        patched.setattr(waits, "PAUSES", (0.0,))
+        visitor.waits.until("create", visitor.list_all, lambda _: False)
     assert lag.has_missed("domains", "create")
     assert next_wait(monkeypatch, lag) == pytest.approx(2.1)
 
@@ -114,7 +115,7 @@ def test_a_list_that_others_may_have_changed_shows_no_broken_server(monkeypatch:
 def next_wait(monkeypatch: pytest.MonkeyPatch, lag: Lag) -> float:
     """How long the next delete of a domain is waited for."""
     clock = Clock()
-    monkeypatch.setattr(waiting, "time", clock)
+    monkeypatch.setattr(waits, "time", clock)
     return total(clock, lag, "delete", missed=False)
 
 
@@ -122,7 +123,7 @@ def next_wait(monkeypatch: pytest.MonkeyPatch, lag: Lag) -> float:
 def test_the_option_for_the_lag_scales_every_wait(clock: Clock, share: float) -> None:
     lag = Lag(share)
     assert total(clock, lag, missed=False) == pytest.approx(2.1 * share)
-    assert lag.max_wait == waiting.SETTLING * share
+    assert lag.max_wait == waits.SETTLING * share
 
 
 LIST = Request("list", "domains", "GET", "/api/domains/")

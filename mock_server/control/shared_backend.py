@@ -1,4 +1,4 @@
-"""A mock that shares all it holds with others, in a store."""
+"""A backend of mock instances that share all they hold, in a store."""
 
 import json
 import threading
@@ -8,12 +8,13 @@ from dataclasses import fields, replace
 from typing import Any
 from wsgiref.types import StartResponse, WSGIEnvironment
 
+from flask import Flask
+
 from mock_server.api.operations import MockState
 from mock_server.app import create_app
-from mock_server.control.instance import MAX_SNAPSHOT_BYTES, MAX_SNAPSHOTS, Instance, read_switches, switch_values
-from mock_server.effects.effect import EffectStore
+from mock_server.control.backend import MAX_SNAPSHOT_BYTES, MAX_SNAPSHOTS, create_recording
+from mock_server.control.switches import read_switches, switch_values
 from mock_server.errors import SettingsError
-from mock_server.journal.journal import Journal
 from mock_server.settings.settings import Settings
 from mock_server.shared.journal import SharedEffects, SharedJournal, SharedSnapshots
 from mock_server.shared.store import Namespace, Store, StoreError
@@ -21,8 +22,8 @@ from mock_server.shared.store import Namespace, Store, StoreError
 STORE_SETTINGS = ("store", "store_prefix", "store_lifetime")  # settings in which those who share it may differ
 
 
-class SharedInstance(Instance):
-    """A running mock that shares all it holds with others, in a store.
+class SharedBackend:
+    """A backend that several processes share.
 
     Each request, and each use of the control plane, begins with a look at the head, which says what the others have
     changed: a reset, a switch, a forced answer.
@@ -31,18 +32,24 @@ class SharedInstance(Instance):
         settings: the settings that it starts with; `store` is the URL of the store.
     """
 
+    app: Flask
+
     def __init__(self, settings: Settings) -> None:
         self._store = Store(settings.store or "", settings.store_prefix, settings.store_lifetime)
         self._followed_head: bytes | None = None
         self._epoch, self._switches, self._ignored_patterns = 0, dict[str, Any](), dict[str, Any]()
         self._following = threading.Lock()
-        super().__init__(settings)
+        self._start = self.settings = settings
+        self.snapshots: MutableMapping[str, str] = SharedSnapshots(self._store, MAX_SNAPSHOTS, MAX_SNAPSHOT_BYTES)
+        self._shared_effects = SharedEffects(self._store)
+        self.recording = create_recording(settings, SharedJournal(self._store, settings.journal), self._shared_effects)
+        self._join_store()
         self.follow()
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         try:
             self.follow()
-            return super().__call__(environ, start_response)
+            return self.app(environ, start_response)
         except (StoreError, SettingsError) as problem:  # the latter if another mock has begun in the same place
             error = problem if isinstance(problem, StoreError) else StoreError(str(problem))
             answer = json.dumps({"errors": [error.as_dict()]}).encode()
@@ -70,53 +77,33 @@ class SharedInstance(Instance):
                 self._take_over(head)
             self._shared_effects.follow(head)
             for account in self._ignored_patterns.keys() - head["meant"].keys():
-                self.remarks.forget(account)
+                self.recording.remarks.forget(account)
             for account, patterns in head["meant"].items():
-                self.remarks.expect(account, patterns)
+                self.recording.remarks.expect(account, patterns)
             self._ignored_patterns = head["meant"]
             self._store.heads += 1
             self._followed_head = raw
         return self._store.renew()
 
-    def expect_mistakes(self, key: str, patterns: Sequence[str]) -> None:
-        """Say which mistakes of an account, by its name or its key, are meant.
-
-        Raises:
-            SettingsError: if a pattern matches no rule.
-        """
-        super().expect_mistakes(key, patterns)
-        account = self.account_named(key)
+    def expect_mistakes(self, account: str, patterns: Sequence[str]) -> None:
+        self.recording.remarks.expect(account, patterns)
         self._store.edit(lambda head: head["meant"].update({account: list(patterns)}))
 
-    def _forget(self, account: str | None = None) -> None:
-        super()._forget(account)
+    def forget(self, account: str | None = None) -> None:
+        self.recording.remarks.forget(account)
         self._store.edit(lambda head: head["meant"].clear() if account is None else head["meant"].pop(account, None))
 
-    def clear_journal(self) -> None:
-        self.journal.clear()
-        self._forget()
-
-    def _create_stores(self) -> tuple[Journal, EffectStore, MutableMapping[str, str]]:
-        self._shared_effects = SharedEffects(self._store)
-        return (
-            SharedJournal(self._store, self.settings.journal),
-            self._shared_effects,
-            SharedSnapshots(self._store, MAX_SNAPSHOTS, MAX_SNAPSHOT_BYTES),
-        )
-
-    def _replace_app(
+    def replace_app(
         self, settings: Settings, before: MockState | None = None, *, switched: Settings | None = None
     ) -> None:
         """Replace the application in all processes."""
         if before:
-            create_app(settings, before, self._recorder_parts, Namespace(self._store, self._epoch))
+            create_app(settings, before, self.recording, Namespace(self._store, self._epoch))
             changed = _switches(settings, self.settings)
             self._store.edit(lambda head: head["switches"].update(changed))
-        elif self._epoch == 0:
-            return self._join_store()
         else:
             self._publish(self._load(settings), _switches(switched or settings, self._start))
-        return self.follow()
+        self.follow()
 
     def _join_store(self) -> None:
         """Start with what the store holds already, or else with the fixture."""
@@ -143,10 +130,10 @@ class SharedInstance(Instance):
             )
         epoch, switches = head["epoch"], head["switches"]
         settings = replace(self._start, **read_switches(switches))
-        before = self.mock if epoch == self._epoch else None
-        self.app = create_app(settings, before, self._recorder_parts, Namespace(self._store, epoch))
+        before = self.app.extensions["mock_server"] if epoch == self._epoch else None
+        self.app = create_app(settings, before, self.recording, Namespace(self._store, epoch))
         if before is None:
-            self.remarks.forget()
+            self.recording.remarks.forget()
         self.settings, self._epoch, self._switches = settings, epoch, switches
 
     def _load(self, settings: Settings) -> int:
