@@ -292,7 +292,7 @@ class RandomWalk(RuleBasedStateMachine):
 
     def _list_after(self, event: str, identifier: int) -> None:
         record, before = self.model[identifier], self.listing
-        self.listing = self.visitor.waits.until(
+        self.listing = self.visitor.waits.for_state(
             event, self.visitor.list_all, lambda listing: listing.by_id.get(identifier) == record
         )
         ids = {"created" if event == "create" else "changed": {identifier}}

@@ -71,7 +71,7 @@ def _create_writable(visitor: Visitor, **extra_fields: FormValue) -> tuple[int, 
     if identifier is None:
         return None
     marker = mark_of(form[visitor.resource.label])
-    read = visitor.waits.until(
+    read = visitor.waits.for_state(
         "create", lambda: visitor.read(identifier), lambda exchange: visitor.shows(exchange, marker)
     )
     is_confirmed = visitor.target.ledger.allows_write(visitor.resource.name, identifier)
@@ -86,7 +86,7 @@ def _usable(visitor: Visitor, subject: int, fields: Sequence[str]) -> list[str]:
         form = _form(visitor, (name,), before)
         exchange = visitor.update(subject, form, Expect.OPEN)
         differs = partial(_differs, name, form[name], before)
-        after = visitor.waits.until("update", partial(visitor.read, subject, Expect.OPEN), differs)
+        after = visitor.waits.for_state("update", partial(visitor.read, subject, Expect.OPEN), differs)
         usable += [name] if exchange.succeeded and differs(after) else []
     return usable
 
@@ -122,7 +122,7 @@ def _changed(  # noqa: PLR0913, PLR0917 - all of a round
         return
     overlapping = Round(kind, _send_all(visitor, requests, slow), dict(before))
     possible = {state for _, state in orders(steps_of(overlapping))}
-    read = visitor.waits.until(
+    read = visitor.waits.for_state(
         "update",
         lambda: visitor.read(subject, Expect.OPEN),
         lambda exchange: changed_in(overlapping, exchange.record) in possible,
@@ -148,14 +148,14 @@ def _creates(visitor: Visitor, count: int) -> None:
         visitor.records.note_create(entry, by_form[id(form)])
     created_ids: list[int] = sorted({exchange.made_id for exchange in exchanges if exchange.made_id is not None})
     reads = tuple(
-        visitor.waits.until(
+        visitor.waits.for_state(
             "create",
             lambda identifier=identifier: visitor.read(identifier, Expect.OPEN),  # type: ignore[misc]
             lambda exchange: exchange.record is not None,
         )
         for identifier in (created_ids if with_reads else [])
     )
-    after = visitor.waits.until(
+    after = visitor.waits.for_state(
         "create", visitor.list_all, lambda listing: set(created_ids) <= set(listing.ids) and _is_consistent(listing)
     )
     created_ids += [identifier for entry in entries if (identifier := _find_created(visitor, entry, after))]
@@ -188,7 +188,7 @@ def _accounts(visitor: Visitor) -> None:
     reads = []
     if create.made_id is not None:
         read_created = partial(visitor.read, create.made_id, Expect.OPEN)
-        reads.append(visitor.waits.until("create", read_created, lambda exchange: exchange.record is not None))
+        reads.append(visitor.waits.for_state("create", read_created, lambda exchange: exchange.record is not None))
     _keep(visitor, Round("accounts", (*exchanges, other_page), reads=tuple(reads), extra_count=len(foreign_ids)))
     if foreign_ids and foreign_ids[0] is not None and not any(read.record for read in reads):
         ledger.note_removed(entry)
@@ -227,10 +227,10 @@ def _removals(visitor: Visitor, operations: Sequence[str]) -> None:
         "delete": lambda: request_of(visitor.resource, "delete", subject, Expect.OPEN),
     }
     exchanges = _send_all(visitor, [make[operation]() for operation in operations])
-    read = visitor.waits.until(
+    read = visitor.waits.for_state(
         "delete", lambda: visitor.read(subject, Expect.OPEN), lambda exchange: exchange.record is None
     )
-    after = visitor.waits.until(
+    after = visitor.waits.for_state(
         "delete", visitor.list_all, lambda listing: subject not in listing.ids and _is_consistent(listing)
     )
     kind = "deletes" if set(operations) == {"delete"} else "update and delete"

@@ -142,7 +142,7 @@ def try_odd_forms(visitor: Visitor) -> None:
 def look_after(visitor: Visitor, attempts: list[AccessAttempt]) -> Listing:
     """List, as the account, to see the effects of attempts that must have none."""
     created_ids = visitor.evidence.created_ids
-    after = visitor.waits.until("create", visitor.list_all, lambda listing: created_ids <= set(listing.ids))
+    after = visitor.waits.for_state("create", visitor.list_all, lambda listing: created_ids <= set(listing.ids))
     attempts = [replace(attempt, after=after) for attempt in attempts]
     visitor.evidence.access_attempts.extend(attempts)
     return after

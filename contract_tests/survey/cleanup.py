@@ -56,7 +56,7 @@ def _left(visitor: Visitor, owner: str = OWN_KEY) -> list[Entry]:
 
 def _list_without(visitor: Visitor, deletes: dict[int, Exchange]) -> Listing:
     """List the collection, and note as gone what was deleted and is no longer shown."""
-    listing = visitor.waits.until("delete", visitor.list_all, lambda listing: not deletes.keys() & set(listing.ids))
+    listing = visitor.waits.for_state("delete", visitor.list_all, lambda listing: not deletes.keys() & set(listing.ids))
     for entry in [entry for entry in _left(visitor) if entry.seen]:
         label = str(listing.by_id.get(entry.identifier, {}).get(visitor.resource.label, ""))
         is_shown = visitor.evidence.is_marked(label) or entry.is_marked_in(label)
@@ -191,7 +191,7 @@ def _holds(read: Exchange, entry: Entry) -> bool:
 
 def _last_read(visitor: Visitor, entry: Entry) -> Exchange:
     """A read of a record, repeated for as long as reads may lag."""
-    return visitor.waits.until(
+    return visitor.waits.for_state(
         "delete",
         lambda: visitor.read(entry.identifier or 0, Expect.OPEN, entry.owner),
         lambda exchange: not exchange.shows(visitor.resource),

@@ -172,7 +172,7 @@ def remove(visitor: Visitor, identifier: int, before: Listing) -> Removal:
         WriteRefusedError: if the record is not known to be the run's own.
     """
     removal = delete(visitor, identifier)
-    after = visitor.waits.until(
+    after = visitor.waits.for_state(
         "delete",
         visitor.list_all,
         lambda listing: identifier not in listing.ids and (listing.total or 0) < (before.total or 0),
@@ -190,7 +190,7 @@ def delete(visitor: Visitor, identifier: int, expects: Expect = Expect.SUCCESS) 
         WriteRefusedError: if the record is not known to be the run's own.
     """
     deleted = visitor.delete(identifier, expects)
-    read = visitor.waits.until(
+    read = visitor.waits.for_state(
         "delete",
         partial(visitor.read, identifier, Expect.OPEN),
         lambda exchange: not exchange.shows(visitor.resource),

@@ -276,7 +276,7 @@ def _create_same_label(visitor: Visitor) -> None:
     """Create two records with one name, or one host in two spellings; rename one of them, and delete it."""
     resource, label = visitor.resource, visitor.resource.label
     [first] = create(visitor, Create(visitor.records.required_form()))
-    before = visitor.waits.until("create", visitor.list_all, lambda listing: first.identifier in listing.ids)
+    before = visitor.waits.for_state("create", visitor.list_all, lambda listing: first.identifier in listing.ids)
     if first.identifier is None or not first.read or not first.read.record:
         return
     form = dict(first.form)
@@ -290,21 +290,23 @@ def _create_same_label(visitor: Visitor) -> None:
         visitor.note_period("create", before, visitor.list_settled())
     if second is None or (second == first.identifier and is_host):
         return
-    read = visitor.waits.until(
+    read = visitor.waits.for_state(
         "create", lambda: visitor.read(second), lambda exchange: visitor.shows(exchange, mark_of(first.form[label]))
     )
     creation = Creation(exchange, form, frozenset({first.identifier}), second, read)
     visitor.evidence.creations.append(creation)
     if second == first.identifier or read.record is None:
         return
-    after_create = visitor.waits.until("create", visitor.list_all, lambda listing: second in listing.ids)
+    after_create = visitor.waits.for_state("create", visitor.list_all, lambda listing: second in listing.ids)
     visitor.note_period("create", before, after_create, created={second})
     with suppress(WriteRefusedError):
         marker = visitor.records.new_marker()
         # a server that mistakes both for one renames both
         visitor.target.ledger.note_marker(resource.name, first.identifier, marker)
         [renamed] = change(visitor, Update(second, {label: marker}, read.record))
-        after = visitor.waits.until("update", visitor.list_all, lambda listing: listing.by_id.get(second) == renamed)
+        after = visitor.waits.for_state(
+            "update", visitor.list_all, lambda listing: listing.by_id.get(second) == renamed
+        )
         visitor.note_period("update", after_create, after, changed={second})
         change(visitor, Update(second, {label: str(form[label])}, renamed, Expect.OPEN))
         remove(visitor, second, visitor.list_settled())
@@ -369,7 +371,9 @@ def _post_shaped(visitor: Visitor, style: FormStyle) -> None:
     if exchange.made_id is not None:
         read = partial(visitor.read, exchange.made_id, Expect.OPEN)
         marker = mark_of(form[resource.label])
-        creation = replace(creation, read=visitor.waits.until("create", read, partial(visitor.shows, marker=marker)))
+        creation = replace(
+            creation, read=visitor.waits.for_state("create", read, partial(visitor.shows, marker=marker))
+        )
     visitor.evidence.shaped.append(creation)
 
 

@@ -76,7 +76,7 @@ def _remove(visitor: Visitor, identifier: int) -> None:
     def is_gone(read: Exchange) -> bool:
         return not read.failed and not ledger.is_shown(name, identifier, str(read.json))
 
-    if is_gone(visitor.waits.until("delete", partial(visitor.read, identifier, Expect.OPEN), is_gone)):
+    if is_gone(visitor.waits.for_state("delete", partial(visitor.read, identifier, Expect.OPEN), is_gone)):
         ledger.note_deleted(name, identifier)  # the id may be given to somebody else's record
 
 

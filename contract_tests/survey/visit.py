@@ -267,7 +267,7 @@ class _Course:
     def _note_created(self, created: list[int]) -> None:
         visitor, before, total = self._visitor, self._listing, (self._listing.total or 0) + len(created)
         is_shown = lambda listing: set(created) <= set(listing.ids) and listing.total == total  # noqa: E731 - said once
-        after = visitor.waits.until("create", visitor.list_all, is_shown)
+        after = visitor.waits.for_state("create", visitor.list_all, is_shown)
         self._listing = visitor.note_period("create", before, after, created=set(created))
 
     def _update(self) -> None:
@@ -283,7 +283,9 @@ class _Course:
             visitor.evidence.notes.append(note)
         changed = reshape(visitor, {subject: record}, (USUAL, *shapes_of(visitor.resource)))[subject]
         changed = repeat_present(visitor, subject, changed)
-        after = visitor.waits.until("update", visitor.list_all, lambda listing: listing.by_id.get(subject) == changed)
+        after = visitor.waits.for_state(
+            "update", visitor.list_all, lambda listing: listing.by_id.get(subject) == changed
+        )
         self._listing = visitor.note_period("update", before, after, changed={subject})
 
     def _update_fields(self, subject: int, fields: dict[str, FormValue]) -> Exchange:

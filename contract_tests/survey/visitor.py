@@ -193,11 +193,11 @@ class Visitor:
         return self.list_all()
 
     def read_until(self, write: str, awaited_reads: Sequence[AwaitedRead]) -> Sequence[Exchange]:
-        """Read records side by side, each until it shows the state after a write; as `Waits.until` does."""
+        """Read records side by side, each until it shows the state after a write; as `Waits.for_state` does."""
         self.waits.let_settle()
         fetches = [partial(self.read, awaited.identifier) for awaited in awaited_reads]
         return [
-            self.waits.until(write, fetch, awaited.is_done, read, due=awaited.due)
+            self.waits.for_state(write, fetch, awaited.is_done, read, due=awaited.due)
             for fetch, awaited, read in zip(fetches, awaited_reads, self.side_by_side(fetches), strict=True)
         ]
 

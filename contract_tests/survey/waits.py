@@ -104,7 +104,7 @@ class Waits:
     def note_write(self) -> None:
         self.lag.wrote[self._resource] = time.monotonic()
 
-    def until(
+    def for_state(
         self,
         write: str,
         fetch: Callable[[], Result],

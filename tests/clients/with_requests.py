@@ -42,7 +42,7 @@ def listed(path):
         pages, page = body["meta"]["total_pages"], page + 1
 
 
-def until(holds):
+def for_state(holds):
     """Reads may lag behind writes."""
     ends = time.monotonic() + PATIENCE
     while not holds():

@@ -107,7 +107,7 @@ def test_a_list_that_others_may_have_changed_shows_no_broken_server(monkeypatch:
     visitor = Visitor(target, CONTRACT.resources["domains"], lag=lag)
     with monkeypatch.context() as patched:
         patched.setattr(waits, "PAUSES", (0.0,))
-        visitor.waits.until("create", visitor.list_all, lambda _: False)
+        visitor.waits.for_state("create", visitor.list_all, lambda _: False)
     assert lag.has_missed("domains", "create")
     assert next_wait(monkeypatch, lag) == pytest.approx(2.1)
 
