@@ -98,7 +98,7 @@ def every(path: str) -> list[dict[str, Any]]:
     return records
 
 
-def for_state(found: Any) -> Any:
+def until(found: Any) -> Any:
     """What is found at last, though reads may lag."""
     ends = time.monotonic() + PATIENCE
     while not (result := found()):

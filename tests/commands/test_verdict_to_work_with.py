@@ -206,7 +206,7 @@ def test_a_watch_judges_again_on_enter_what_failed_first(server: MockServer) -> 
     process.stdout.close()
 
 
-def for_state(process: subprocess.Popen[str], text: str) -> str:
+def until(process: subprocess.Popen[str], text: str) -> str:
     """What a process prints until a line with a text."""
     assert process.stdout
     printed = ""
