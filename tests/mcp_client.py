@@ -89,7 +89,7 @@ def without_quotes(value: Any) -> Any:
     return [without_quotes(each) for each in value] if isinstance(value, list) else value
 
 
-async def for_state(holds: Callable[[], object]) -> None:
+async def until(holds: Callable[[], object]) -> None:
     with anyio.fail_after(PATIENCE):
         while not holds():  # noqa: ASYNC110 - what is waited for happens in another process
             await anyio.sleep(0.05)
