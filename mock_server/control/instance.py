@@ -35,6 +35,7 @@ class Instance:
         settings: the settings it starts with.
 
     Attributes:
+        backend: answers requests, and keeps what a reset replaces.
         journal: the latest requests.
         remarks: makes the remarks about requests.
         effects: what is forced on requests.
@@ -45,11 +46,11 @@ class Instance:
 
     def __init__(self, settings: Settings) -> None:
         self._start, self._lock = settings, threading.Lock()
-        self._backend: Backend = SharedBackend(settings) if settings.store else MemoryBackend(settings)
-        recording = self._backend.recording
+        self.backend: Backend = SharedBackend(settings) if settings.store else MemoryBackend(settings)
+        recording = self.backend.recording
         self.journal, self.remarks, self.effects = recording.journal, recording.remarks, recording.effects
-        self.follow = self._backend.follow
-        self.fixtures = Fixtures(self._backend)
+        self.follow = self.backend.follow
+        self.fixtures = Fixtures(self.backend)
         self._callers = Callers()
         self.journal_writer = JournalWriter(recording, self._callers.name_of)
         is_recorded = settings.deployment is not None and settings.deployment.is_recorded
@@ -57,17 +58,17 @@ class Instance:
         self.fixture_recording = FixtureRecording(contract, settings.base_path) if is_recorded else None
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        return self._backend(environ, start_response)
+        return self.backend(environ, start_response)
 
     @property
     def settings(self) -> Settings:
         """Its present settings."""
-        return self._backend.settings
+        return self.backend.settings
 
     @property
     def app(self) -> Flask:
         """The application that answers at present."""
-        return self._backend.app
+        return self.backend.app
 
     @staticmethod
     def is_control(_: WSGIEnvironment) -> bool:
@@ -93,9 +94,9 @@ class Instance:
         """
         with self._lock:
             settings = replace(self._start, **switches)
-            self._backend.replace_app(settings)
+            self.backend.replace_app(settings)
             self.effects.remove()
-            self._backend.forget()
+            self.backend.forget()
 
     def reset_account(self, key: str, source: Any = None) -> Account:
         """Let one account start again; the others, switches and snapshots stay as they are.
@@ -112,9 +113,9 @@ class Instance:
         with self._lock:
             account = self.mock.accounts.start_again(key, self.fixtures.template(source or {}, key))
             self.effects.remove_of(account.name)
-            self._backend.forget(account.name)
+            self.backend.forget(account.name)
             if "lag" in self.settings.conditions:  # whose replica has the account as it was
-                self._backend.replace_app(self.settings, self.mock)
+                self.backend.replace_app(self.settings, self.mock)
         return account
 
     def reload(self) -> None:
@@ -124,8 +125,8 @@ class Instance:
             SettingsError: if it cannot be used; nothing changes then.
         """
         with self._lock:
-            self._backend.replace_app(self.settings)
-            self._backend.forget()
+            self.backend.replace_app(self.settings)
+            self.backend.forget()
 
     def change_switches(self, **switches: Any) -> None:
         """Change switches, and keep all records.
@@ -135,7 +136,7 @@ class Instance:
         """
         with self._lock:
             settings = replace(self.settings, **switches)
-            self._backend.replace_app(settings, self.mock)
+            self.backend.replace_app(settings, self.mock)
 
     def force(self, description: Any) -> Effect:
         """Add an effect; the account may also be given by its key.
@@ -153,7 +154,7 @@ class Instance:
         Raises:
             SettingsError: if a pattern matches no rule.
         """
-        self._backend.expect_mistakes(self.account_named(key), patterns)
+        self.backend.expect_mistakes(self.account_named(key), patterns)
 
     def account_named(self, name: str) -> str:
         """The name of an account, given by its name or its key."""
@@ -164,7 +165,7 @@ class Instance:
     def clear_journal(self) -> None:
         """Forget all requests, and what later remarks would build on."""
         self.journal.clear()
-        self._backend.forget()
+        self.backend.forget()
 
     def archive(self, scheme: str = "http") -> str:
         """The journal as an HTTP archive, under the base URL of the service that answered.
@@ -189,5 +190,5 @@ class Instance:
         with self._lock:
             fixture = read_document(self.fixtures.snapshots[name])
             settings = replace(self.settings, fixture=fixture, records=0, api_keys=(), store=None)
-            self._backend.replace_app(settings, switched=self.settings)
-            self._backend.forget()
+            self.backend.replace_app(settings, switched=self.settings)
+            self.backend.forget()

@@ -198,7 +198,7 @@ class Control:
         return self.running.app
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        return (self._plane if self.is_control(environ) else self.running)(environ, start_response)
+        return (self._plane if self.is_control(environ) else self.running.backend)(environ, start_response)
 
     def is_control(self, environ: WSGIEnvironment) -> bool:
         """Whether a request is for the control plane, by its path as sent, which is what a filter in front sees."""

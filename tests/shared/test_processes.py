@@ -171,7 +171,7 @@ def test_resets_that_meet_leave_no_place_behind(pair: tuple[MockServer, MockServ
     database: Any = redis.Redis.from_url(redis_url)
     key, records = "sandbox-met", {"domains": [{"host": "a.example.com"}]}
     one, other = (server.running for server in pair)
-    backend = one._backend  # noqa: SLF001 - whose place another takes meanwhile
+    backend = one.backend
     assert isinstance(backend, SharedBackend)
 
     def places() -> list[bytes]:
