@@ -243,7 +243,8 @@ def _note(context: click.Context, /, **values: Any) -> None:
     parsed.values["command"] = context.info_name
     for name, value in values.items():
         is_used = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if is_used or not parsed.values.get(name):
+        is_default = name not in parsed.names_used and value is not None
+        if is_used or is_default or name not in parsed.values:
             parsed.values[name] = value
         if is_used:
             parsed.names_used.add(name)

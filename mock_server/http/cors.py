@@ -92,10 +92,11 @@ class KnownHosts:
 
     def _foreign_page(self, environ: WSGIEnvironment) -> str:
         """Whose page sends a request that may not; empty if none does, as far as it says (Fetch Metadata, 2.4)."""
-        origin = environ.get("HTTP_ORIGIN", "")
+        origin, host = environ.get("HTTP_ORIGIN", ""), environ.get("HTTP_HOST", "")
+        is_foreign = environ.get("HTTP_SEC_FETCH_SITE") in ("cross-site", "same-site")  # of another scheme, too
         if not origin:
-            return "other sites" if environ.get("HTTP_SEC_FETCH_SITE") in ("cross-site", "same-site") else ""
-        is_allowed = origin in (self._origins or ()) or origin.partition("://")[2] == environ.get("HTTP_HOST", "")
+            return "other sites" if is_foreign else ""
+        is_allowed = origin in (self._origins or ()) or (origin.partition("://")[2] == host and not is_foreign)
         return "" if is_allowed else f'"{origin}"'
 
     def _knows(self, host_header: str) -> bool:

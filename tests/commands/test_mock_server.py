@@ -513,3 +513,9 @@ def test_a_page_of_an_origin_that_is_named_uses_the_control_plane() -> None:
         assert ["Access-Control-Allow-Origin" in answer.headers for answer in answers] == [True, False]
         assert requests.get(url, headers={"Origin": origin}, timeout=60).status_code == 401
     assert 'invalid origin "*"' in failure("--control-origin", "*")
+
+
+def test_options_before_a_command_hold_for_it_whatever_they_say() -> None:
+    options = parse(["--port", "0", "--journal", "0", "forward", "http://links.example.com"])
+    assert (options.port, options.journal) == (0, 0)
+    assert parse(["try", "--manual", "--", "client"]).port == 8000

@@ -49,15 +49,14 @@ def test_a_page_that_may_not_call_sends_nothing_to_the_deployment(up: Upstream, 
         for origin in ("http://evil.example.com", "null"):
             assert requests.post(url, form, headers={"Origin": origin}, timeout=60).status_code == 403
         assert requests.post(url, form, headers={"Host": "evil.example.com"}, timeout=60).status_code == 421
-        for fetch_site in (
-            "cross-site",
-            "same-site",
-        ):  # of an image, a link or a form that reads, which names no origin
-            assert get(server, **{"Sec-Fetch-Site": fetch_site}).status_code == 403
+        for fetch_site in ("cross-site", "same-site"):  # of what reads and names no origin; or of another scheme
+            for headers in ({}, {"Origin": server.origin.replace("http:", "https:")}):
+                assert get(server, **{"Sec-Fetch-Site": fetch_site}, **headers).status_code == 403
         assert up.requests == []
         assert get(server, **{"Sec-Fetch-Site": "none"}).ok  # typed by a person
         for origin in (server.origin, *origins):
-            assert requests.post(url, form, headers={"Origin": origin}, timeout=60).ok
+            site = "cross-site" if origin in origins else "same-origin"
+            assert requests.post(url, form, headers={"Origin": origin, "Sec-Fetch-Site": site}, timeout=60).ok
         assert requests.post(url, form, timeout=60).ok
 
 
