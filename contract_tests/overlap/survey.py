@@ -1,6 +1,5 @@
 """The chapter of requests that overlap: pairs and small groups about the run's own records, sent at one moment."""
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -290,7 +289,7 @@ def _send_all(visitor: Visitor, requests: Sequence[Request], slow: float = 0.0) 
     if slow:
         delays = [slow * number / len(requests) for number in range(len(requests))]
     exchanges = visitor.target.send_together(requests, delays, (slow,))
-    visitor.waits.lag.wrote[visitor.resource.name] = time.monotonic()
+    visitor.waits.note_write()
     overlooked = [replace(exchange, judged_as=Expect.IGNORED) for exchange in exchanges]
     visitor.evidence.exchanges += overlooked
     return tuple(sorted(overlooked, key=lambda exchange: exchange.started_at + exchange.seconds))
