@@ -21,6 +21,7 @@ from click.core import ParameterSource
 
 from link_management_contract.texts import printable, shown_url
 from mock_server import output
+from mock_server.control.instance import Instance
 from mock_server.errors import Refusal, SettingsError, extra
 from mock_server.options import (
     ACCESS,
@@ -340,7 +341,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         signal.signal(number, signal.SIG_DFL if os.getpid() != FIRST else lambda code, _: os._exit(128 + code))
     handler = _log(options.log_level)
     try:
-        server_arguments = _server_arguments(options)
+        server_arguments, files = _server_arguments(options), _watched_files(options)
         listener = listen(options.host, options.port) if options.workers > 1 else None
         server = MockServer(**server_arguments, listener=listener)
         with server:
@@ -349,10 +350,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
                     signal.signal(number, lambda *_: signals.append(1))
             starting_state = _starting_state(server, options) if options.save else None
-            files = _watched_files(server, options)
             output.say(output.ready(server) if options.ready_json else output.banner(server))
             with Workers(options.workers - 1, listener, partial(_log, options.log_level), server_arguments) as workers:
-                _serve(files, signals, workers)
+                _serve(server.running, options, files, signals, workers)
     except (SettingsError, Refusal) as error:  # a refusal by the store
         _end(error)
     handler.finish()
@@ -476,27 +476,25 @@ def _starting_state(server: MockServer, options: ServerOptions) -> StartingState
     return write_document(server.running.fixtures.current()), _state(Path(options.fixture))
 
 
-def _watched_files(server: MockServer, options: ServerOptions) -> dict[Path, tuple[Callable[[], None], object]]:
-    """The files that are watched: what reads each again, and the state that was read."""
-    files: dict[Path, Callable[[], None]] = {}
-    if options.watch:
-        files[Path(options.fixture)] = server.running.reload
-    if options.extend:
-        files[options.extend] = server.running.change_switches
-    return {file: (read_again, _state(file)) for file, read_again in files.items()}
+def _watched_files(options: ServerOptions) -> dict[Path, object]:
+    """The files that are watched, and their states."""
+    files = [Path(options.fixture)] if options.watch else []
+    return {file: _state(file) for file in [*files, *([options.extend] if options.extend else [])]}
 
 
-def _serve(files: dict[Path, tuple[Callable[[], None], object]], signals: list[int], workers: Workers) -> None:
-    """Serve until a signal comes; read the files again that are watched, when they have changed."""
+def _serve(
+    running: Instance, options: ServerOptions, files: dict[Path, object], signals: list[int], workers: Workers
+) -> None:
+    """Serve until a signal comes; read the files again that are watched, once they are not as they were at first."""
     while not signals:
         time.sleep(SECONDS_TO_NOTICE)
         for ended_process in workers.replaced():
             output.say(f"Process {ended_process} has ended; another takes its place.")
-        for file, (read_again, before) in files.items():
+        for file, before in files.items():
             now = _state(file)
             if now and now != before:
-                files[file] = read_again, now
-                output.say(_reloaded(file, read_again))
+                files[file] = now
+                output.say(_reloaded(file, running.change_switches if file == options.extend else running.reload))
 
 
 def _state(file: Path) -> tuple[int, int] | None:

@@ -21,6 +21,7 @@ MODULE = "mock_extension"
 STATUS = re.compile(r"[2-9]\d\d(?!\d)")
 NAME = re.compile(f"{NAME_CHARACTER}+")
 TEXT = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+NO_LINE = "None of these lines is in {}: perhaps one of its hooks returned None, or another thing that is no response."
 FAILURE = b'{"errors": [{"title": "The extension of the mock failed; its log shows where.", "status": 500}]}'
 
 
@@ -56,7 +57,7 @@ class Extension:
         app.test_client = _own_client(app)  # type: ignore[method-assign]
         app.before_request(_refuse_unread)
         _run(app, self.path, self.code)
-        app.wsgi_app = _answering(app)  # type: ignore[assignment, method-assign]
+        app.wsgi_app = _answering(app, self.path)  # type: ignore[assignment, method-assign]
 
 
 def _refuse_unread() -> None:
@@ -77,7 +78,7 @@ def _own_client(app: Flask) -> Callable[..., Any]:
     return test_client
 
 
-def _answering(app: Flask) -> WSGIApplication:
+def _answering(app: Flask, path: Path) -> WSGIApplication:
     """An application that also answers where Flask itself fails, as where a hook returns no answer or a body breaks."""
     inner: WSGIApplication = app.wsgi_app
 
@@ -98,7 +99,9 @@ def _answering(app: Flask) -> WSGIApplication:
             is_hidden = environ["REQUEST_METHOD"] == "HEAD" or status.startswith("304")
             _check_head(status, headers, None if is_hidden else len(content))
         except BaseException:  # noqa: BLE001 - a `sys.exit()` of the file's too
-            app.logger.error("an extension failed on %s", failure_text(environ, traceback.format_exc()))  # noqa: TRY400
+            trace = traceback.format_exc()
+            hint = "" if f'"{path}"' in trace else NO_LINE.format(path)
+            app.logger.error("an extension failed on %s%s", failure_text(environ, trace), hint)  # noqa: TRY400
             status, headers, content = "500 Internal Server Error", [("Content-Type", "application/json")], FAILURE
         start_response(status, headers)
         return [content]

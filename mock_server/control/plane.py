@@ -15,7 +15,7 @@ from flask import Flask, Response, abort, jsonify, request, send_from_directory
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Request
 
-from link_management_contract.texts import is_loopback
+from link_management_contract.texts import is_loopback, shown_url
 from mock_server.control.api import create_api
 from mock_server.control.instance import Instance
 from mock_server.errors import Refusal, SettingsError
@@ -59,9 +59,8 @@ class Guard:
         """Refuse a token that could be guessed, and what is no origin."""
         for origin in self.origins:
             if origin == "null" or not ORIGIN.fullmatch(origin):
-                raise SettingsError(
-                    f'invalid origin "{origin}": expected something like http://localhost:6006, without a path'
-                )
+                expected = "something like http://localhost:6006, without a path"
+                raise SettingsError(f'invalid origin "{shown_url(origin)}": expected {expected}')
         if self.token and not re.fullmatch("[!-~]([ -~]*[!-~])?", self.token):
             raise SettingsError("the control token cannot go into a header; give visible ASCII characters")
         if self.token is not None and len(self.token) < MIN_TOKEN:

@@ -98,9 +98,10 @@ class SharedBackend:
     ) -> None:
         """Replace the application in all processes."""
         if before:
-            create_app(settings, before, self.recording, Namespace(self._store, self._epoch))
+            app = create_app(settings, before, self.recording, Namespace(self._store, self._epoch))
             changed = _switches(settings, self.settings)
             self._store.edit(lambda head: head["switches"].update(changed))
+            self.app = app  # which an extension has changed, if no switch has
         else:
             self._publish(self._load(settings), _switches(switched or settings, self._start))
         self.follow()

@@ -169,9 +169,9 @@ class EffectLayer:
             endpoint, values = self._routes.match(environ["PATH_INFO"], environ["REQUEST_METHOD"])
         except HTTPException:
             return None
-        name, _, operation = endpoint.removeprefix("api.").partition(":")
+        name, colon, operation = endpoint.removeprefix("api.").partition(":")
         method = environ["REQUEST_METHOD"]
-        if name not in self._resources or method == "HEAD" or not method.isupper():
+        if name not in self._resources or not colon or method == "HEAD" or not method.isupper():
             return None
         body = environ["wsgi.input"].read(self._mock.settings.max_body + 1)
         return Call(self._mock, environ, self._resources[name], operation, values.get("identifier", ""), body)

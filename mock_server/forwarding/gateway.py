@@ -174,7 +174,7 @@ class ForwardingGateway:
                 loop = asyncio.get_running_loop()
                 loop.call_soon(loop.call_soon, self._journal.read_form, exchange.environ, content)
             # The deployment is not to learn the token of this server.
-            headers = [header for header in scope["headers"] if not holds_token(header[1], self._token)]
+            headers = [header for header in scope["headers"] if not self._holds_token(*header)]
             is_coming = not exchange.is_received
             async with self._upstream.answering(method, path, query, headers, content, is_coming=is_coming) as answer:
                 exchange.head = Head(answer.status, _decode_headers(answer.raw_headers))
@@ -256,6 +256,10 @@ class ForwardingGateway:
         body = links_here(b"".join(received_parts), base_url, mock_url)
         length = (b"content-length", str(len(body)).encode())
         return [header for header in headers if header[0].lower() != length[0]] + [length], chain_parts([body])
+
+    def _holds_token(self, name: bytes, text: bytes) -> bool:
+        """Whether a header holds the control token; servers read its name in small letters."""
+        return holds_token(text, self._token) or holds_token(name.lower(), self._token and self._token.lower())
 
     def _record_for_fixture(self, exchange: ProxiedExchange) -> None:
         if self._recording and exchange.answered.is_complete:

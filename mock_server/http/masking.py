@@ -163,11 +163,16 @@ def _masked_json(text: str) -> str:
     secret: list[str] = []
 
     def masked(members: list[tuple[str, Any]]) -> dict[str, Any]:  # a name may come twice
-        secret.extend(name for name, _ in members if is_secret(name))
-        return {name: MASKED if is_secret(name) else value for name, value in members}
+        safe_members = [(name, MASKED if is_secret(name) else _without_pairs(value)) for name, value in members]
+        secret.extend(name for (name, value), (_, safe) in zip(members, safe_members, strict=True) if safe != value)
+        return dict(safe_members)
 
     document = json.loads(text, object_pairs_hook=masked)
     return json.dumps(document, ensure_ascii=False) if secret else text
+
+
+def _without_pairs(value: Any) -> Any:
+    return masked_pairs(value) if isinstance(value, str) else value
 
 
 def _without_key(text: str) -> str:

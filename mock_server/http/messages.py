@@ -196,13 +196,14 @@ FORMS = (MAX_WBITS | 32, -MAX_WBITS)  # gzip and zlib, or deflate without a head
 
 def decompress_body(body: bytes, headers: Iterable[tuple[str, str]]) -> bytes | None:
     """The body of an answer as it was before it was compressed; None if it cannot be read, or is very long."""
-    codings = [text.strip().lower() for name, text in headers if name.lower() == "content-encoding"]
-    if not body or not codings or codings == ["identity"]:
+    texts = [text.lower() for name, text in headers if name.lower() == "content-encoding"]
+    codings = [coding.strip() for text in texts for coding in text.split(",") if coding.strip() not in ("", "identity")]
+    if not body or not codings:
         return body
-    for form in FORMS if codings[0] in CODINGS else ():
+    for form in FORMS if len(codings) == 1 and codings[0] in CODINGS else ():
         stream = decompressobj(form)
         with suppress(ZlibError):  # an answer that is forced may lie about itself
             decompressed = stream.decompress(body, MAX_DECOMPRESSED)
-            if stream.eof:
+            if stream.eof and not stream.unused_data:
                 return decompressed
     return None

@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import chain, count, islice
 from typing import Protocol
+from urllib.parse import unquote
 
 from mock_server.http.masking import (
     MASKED,
@@ -251,7 +252,8 @@ def _masked(key: str, headers: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 def _masked_name(key: str, name: str) -> str:
     """The name of a header, which is no key, however its letters and hyphens are written."""
-    is_key = len(key) >= MIN_KEY_LENGTH and key.replace("_", "-").casefold() in name.casefold()
+    secret, names = key.replace("_", "-").casefold(), (name, unquote(name))
+    is_key = len(key) >= MIN_KEY_LENGTH and any(secret in text.replace("_", "-").casefold() for text in names)
     return MASKED if is_key else name
 
 

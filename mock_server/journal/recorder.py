@@ -103,7 +103,7 @@ class JournalWriter:
     def read_form(self, environ: WSGIEnvironment, body_sent: bytes) -> None:
         """Read the form of a request for the journal before it is answered, while nothing else is to be done."""
         if self.reads_bodies:
-            context_of(environ).parts = _read_form(environ.get("CONTENT_TYPE", ""), body_sent)
+            context_of(environ).parts = _read_form(environ, body_sent)
 
     def keep(self, environ: WSGIEnvironment, head: Head, body_sent: bytes, answer: bytes, milliseconds: float) -> None:
         """Keep a request with its answer.
@@ -154,7 +154,7 @@ class JournalWriter:
             raw_entry.text = "" if raw_entry.form else _text(key, raw_entry, body_sent)
         raw_entry.remarks = list(self._remarks.remarks_on(raw_entry, context, body))
         for remark in raw_entry.remarks:
-            remark.what = masked_text(key, remark.what)
+            remark.what = masked_pairs(masked_text(key, remark.what))
         return body if is_complete else b""
 
     def account_of(self, environ: WSGIEnvironment) -> str:
@@ -235,12 +235,17 @@ def _parts(raw_entry: RawEntry, context: Context, body: bytes) -> Mapping[str, P
         return context.parts
     if context.body_refusal or not raw_entry.account or raw_entry.head.status == HTTPStatus.NOT_FOUND:
         return {}
-    return _read_form(raw_entry.headers.get("CONTENT_TYPE", ""), body)
+    return _read_form(raw_entry.headers, body)
 
 
-def _read_form(content_type: str, body: bytes) -> Mapping[str, Part]:
-    """The parts of a form; none if it is malformed."""
-    media_type, options = parse_options_header(content_type)
+def _read_form(headers: Mapping[str, Any], body_sent: bytes) -> Mapping[str, Part]:
+    """The parts of a form; none if it is malformed.
+
+    Args:
+        headers: by their keys in a WSGI environment.
+    """
+    media_type, options = parse_options_header(headers.get("CONTENT_TYPE", ""))
+    body = _decompressed(headers, body_sent) or b""
     with suppress(MalformedFormError, TooManyPartsError):
         if media_type == MULTIPART:
             return multipart(body, options.get("boundary", ""))
@@ -272,12 +277,17 @@ def _file(part: Part) -> File:
 
 def _text(key: str, raw_entry: RawEntry, body_sent: bytes) -> str:
     """The beginning of a body that is not a form, without a key."""
+    body = _decompressed(raw_entry.headers, body_sent)
+    if body is None:
+        return UNREADABLE
     if raw_entry.media_type in (MULTIPART, URLENCODED):
         return ""
-    coding = raw_entry.headers.get("HTTP_CONTENT_ENCODING")
-    body = decompress_body(body_sent, [("Content-Encoding", coding)] if coding else [])
-    text = UNREADABLE if body is None else masked_key(key, body[:MAX_BODY_READ]).decode("utf-8", "replace")
-    return masked_body(text)[:MAX_TEXT_LENGTH]
+    return masked_body(masked_key(key, body[:MAX_BODY_READ]).decode("utf-8", "replace"))[:MAX_TEXT_LENGTH]
+
+
+def _decompressed(headers: Mapping[str, Any], body_sent: bytes) -> bytes | None:
+    coding = headers.get("HTTP_CONTENT_ENCODING")
+    return decompress_body(body_sent, [("Content-Encoding", coding)]) if coding else body_sent
 
 
 @lru_cache(256)  # as above

@@ -435,7 +435,8 @@ class Remarks:
             remarks += _matching_remarks(WRITE_ROWS, request)
             for value in _fields(request, target.writes) if target.form and target.writes else ():
                 remarks += _matching_remarks(FIELD_ROWS, value)
-        if context.refusal and all(rule.startswith("client.") for _, rule in remarks):
+        is_own_failure = (raw_entry.head.status or 0) >= HTTPStatus.INTERNAL_SERVER_ERROR
+        if context.refusal and not is_own_failure and all(rule.startswith("client.") for _, rule in remarks):
             remarks.append((context.refusal.title, context.refusal.rule or REFUSED_RULE))
         for text, rule in remarks:
             yield Remark(text, rule, self._is_meant(account, rule))

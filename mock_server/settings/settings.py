@@ -140,9 +140,8 @@ class Settings:
             raise SettingsError(f'invalid base URL "{shown_url(self.public_base_url)}": expected {expected}')
         for origin in self.cors_origins:
             if origin != "*" and not ORIGIN.fullmatch(origin):
-                raise SettingsError(
-                    f'invalid origin "{origin}": expected something like http://localhost:5173, without a path'
-                )
+                expected = "something like http://localhost:5173, without a path"
+                raise SettingsError(f'invalid origin "{shown_url(origin)}": expected {expected}')
         for name, minimum in (("records", 0), ("sandboxes", 1), ("journal", 0), ("max_body", 1), ("store_lifetime", 0)):
             if getattr(self, name) < minimum:
                 raise SettingsError(f"{name} is {getattr(self, name)}; give {minimum} or more")

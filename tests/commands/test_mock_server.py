@@ -410,6 +410,16 @@ def test_an_extension_is_read_again_when_it_is_saved(tmp_path: Path) -> None:
     assert "--extend goes with one process" in failure("--extend", str(extension), "--workers", "2")
 
 
+def test_an_extension_that_is_saved_while_the_mock_starts_is_read_again(tmp_path: Path) -> None:
+    extension = tmp_path / "mine.py"
+    saved = "def extend(app):\n    app.add_url_rule('/one', view_func=lambda: 'second')\n"
+    first = f"from pathlib import Path\n\ndef extend(app):\n    Path(__file__).write_text({saved!r})\n"
+    with running("--extend", _written(extension, first)) as (process, lines):
+        assert process.stdout
+        assert process.stdout.readline() == f"Reloaded {extension}.\n"
+        assert requests.get(f"{lines[0].split()[-1]}/one", timeout=60).text == "second"
+
+
 def _written(file: Path, text: str) -> str:
     file.write_text(text)
     return str(file)

@@ -16,6 +16,7 @@ from upstream import Upstream, answer, kept
 from mock_server import MockServer
 from mock_server.effects.conditions import CONDITIONS
 from mock_server.errors import SettingsError
+from mock_server.http.masking import UNREADABLE
 from mock_server.settings.settings import Deployment
 
 KEY = {"Authorization": "Bearer the-key-of-a-deployment"}
@@ -292,3 +293,20 @@ def test_it_tells_what_the_console_shows_of_the_deployment(server: MockServer, u
     assert "gateway-errors" in names
     assert "quota" not in names
     assert len(up.requests) == 0
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br"])
+def test_a_form_that_cannot_be_decompressed_is_not_shown(server: MockServer, up: Upstream, coding: str) -> None:
+    body = gzip.compress(b"greeting=hello") if coding == "br" else b"greeting=hello"
+    headers = KEY | {"Content-Encoding": coding, "Content-Type": "application/x-www-form-urlencoded"}
+    assert requests.post(f"{server.base_url}/api/domains", body, headers=headers, timeout=60).ok
+    assert up.body == body
+    [entry] = server.running.journal.find()
+    assert (entry.fields, entry.body) == ({}, UNREADABLE)
+
+
+def test_a_compressed_form_is_read(server: MockServer) -> None:
+    headers = KEY | {"Content-Encoding": "gzip", "Content-Type": "application/x-www-form-urlencoded"}
+    requests.post(f"{server.base_url}/api/domains", gzip.compress(b"host=a.example.com"), headers=headers, timeout=60)
+    [entry] = server.running.journal.find()
+    assert entry.fields == {"host": "a.example.com"}

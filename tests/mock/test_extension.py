@@ -235,6 +235,39 @@ def test_what_flask_itself_fails_on_is_answered_and_logged(
     assert [entry.status for entry in mock.server.running.journal.find()] == [500]
 
 
+def test_a_hook_that_returns_nothing_is_told_apart_and_is_no_mistake_of_the_client(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    mock = Extended(tmp_path, "def extend(app):\n    app.after_request(lambda response: None)\n")
+    assert mock.ask("GET", "/api/domains/1").status_code == 500
+    assert f"None of these lines is in {mock.file}: perhaps one of its hooks returned None" in caplog.text
+    view = Extended(tmp_path, "def extend(app):\n    app.get('/api/nothing')(lambda: None)\n")
+    assert view.ask("GET", "/api/nothing").status_code == 500
+    assert [entry.remarks for entry in view.server.running.journal.find()] == [[]]
+
+
+def test_no_route_of_ones_own_passes_for_an_operation(tmp_path: Path) -> None:
+    text = "def extend(app):\n    app.add_url_rule('/api/v2/domains', 'domains', lambda: 'mine')\n"
+    mock = Extended(tmp_path, text, defects=("byte-order-mark",), conditions={"rate-limit": 1})
+    assert [mock.ask("GET", "/api/v2/domains").data for _ in range(3)] == [b"mine"] * 3
+
+
+@pytest.mark.usefixtures("store")
+def test_a_saved_extension_is_served_whatever_holds_the_records(tmp_path: Path) -> None:
+    mock = Extended(tmp_path, "def extend(app):\n    app.add_url_rule('/one', view_func=lambda: 'first')\n")
+    assert mock.ask("GET", "/one").text == "first"
+    mock.file.write_text("def extend(app):\n    app.add_url_rule('/one', view_func=lambda: 'second')\n")
+    mock.server.running.change_switches()
+    assert mock.ask("GET", "/one").text == "second"
+
+
+@pytest.mark.parametrize(("point", "chosen"), [("unknown-id", "200-null"), ("media-type", "html")])
+def test_the_example_of_a_field_stands_other_choices(tmp_path: Path, point: str, chosen: str) -> None:
+    mock = Extended(tmp_path, FIELD, choices={point: chosen})
+    assert mock.ask("GET", "/api/domains/999999").status_code in (200, 404)
+    assert b"owner-1@example.com" in mock.ask("GET", "/api/domains/1").data
+
+
 def test_a_write_whose_body_does_not_come_reaches_no_route(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mock_server.http.messages.SECONDS_FOR_A_BODY", 0.3)
     (tmp_path / "mine.py").write_text("def extend(app):\n    app.post('/api/done')(lambda: 'done')\n", "utf-8")

@@ -15,6 +15,7 @@ from wire import HARBOUR, PNG, Client, over_network
 
 from mock_server import MockServer
 from mock_server.http.masking import MASKED, UNREADABLE, holds_escaped, masked_answer, masked_key, masked_whole
+from mock_server.http.messages import decompress_body
 from mock_server.journal.journal import MAX_TEXT_LENGTH, Count, Entry, Head, MemoryJournal, RawEntry, Remark
 
 SHARED = pytest.mark.usefixtures("store")  # for what a store in Redis does in code of its own
@@ -217,6 +218,31 @@ def test_a_body_that_cannot_be_decompressed_is_not_shown(
     first, second = journal(server)
     assert (first["body"], second["answer"]) == (UNREADABLE, UNREADABLE)
     assert "demo-key-elsewhere" not in control(server, "GET", "/journal.har").text
+
+
+@pytest.mark.parametrize(
+    ("codings", "is_readable"),
+    [(("gzip", "gzip"), False), (("gzip", "br"), False), (("gzip, gzip",), False), (("identity, gzip", ""), True)],
+)
+def test_a_body_in_two_codings_cannot_be_decompressed(codings: tuple[str, ...], *, is_readable: bool) -> None:
+    body = gzip.compress(b"{}")
+    decompressed = decompress_body(body, [("Content-Encoding", coding) for coding in codings])
+    assert decompressed == (b"{}" if is_readable else None)
+    assert decompress_body(body + body, [("Content-Encoding", "gzip")]) is None  # no part of a body passes for it
+
+
+@pytest.mark.parametrize("path", ["/api/domains%3Fapi_key=a-secret", "/api/domains&token=a-secret"])
+def test_what_a_remark_or_an_error_repeats_is_masked_like_the_path(server: MockServer, path: str) -> None:
+    ask(server, "GET", path)
+    [entry] = journal(server)
+    assert entry["remarks"]
+    assert "a-secret" not in json.dumps(entry) + control(server, "GET", "/journal.har").text
+
+
+def test_a_key_is_masked_as_the_name_of_a_header_with_escapes_too(server: MockServer) -> None:
+    ask(server, "GET", "/api/domains/1", headers={"".join(f"%{ord(letter):02X}" for letter in HARBOUR): "1"})
+    [entry] = journal(server)
+    assert MASKED in entry["headers"]
 
 
 @pytest.mark.parametrize(
