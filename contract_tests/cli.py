@@ -1,7 +1,6 @@
 """The command `contract-tests`: its options, and the statuses it ends with."""
 
 import gc
-import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -15,7 +14,7 @@ import click
 
 from contract_tests.errors import BROKEN, INTERRUPTED, StoppedError, UsageError
 from contract_tests.options import COMMANDS, CommandOptions, McpOptions, RunOptions
-from contract_tests.output import complain, without_workflow_commands
+from contract_tests.output import complain, discard, without_workflow_commands
 from link_management_contract import Contract, shipped_contract
 
 GC_THRESHOLDS = (50_000, 20, 100)  # a run keeps nearly all that it sees: looking for garbage more often finds none
@@ -38,13 +37,15 @@ def main(arguments: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - the 
     except click.exceptions.Exit:  # --help or --version was printed
         return 0
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has seen enough
+        discard(sys.stdout)  # the reader has seen enough
         return 0
     except StoppedError as error:
         return _end(str(error), error.status)
     except KeyboardInterrupt:
         return _end("interrupted", INTERRUPTED)
     except OSError as error:
+        with suppress(OSError, ValueError):
+            discard(sys.stdout)  # what is left of the output cannot be written at the exit either
         return _end(str(error), BROKEN)
     except Exception:  # noqa: BLE001 - no error here may be mistaken for a verdict
         traceback.print_exc()

@@ -24,7 +24,12 @@ def print_to(stream: TextIO, text: str) -> None:
     try:
         print(text, file=stream, flush=True)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # discard everything that is still printed there
+        discard(stream)
+
+
+def discard(stream: TextIO) -> None:
+    """Discard everything that is still printed there."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def runs_in_github() -> bool:

@@ -324,13 +324,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     with suppress(AttributeError):  # a stream that replaces stdout may have no encoding
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    try:
-        options = parse(arguments)
-        text = _text_to_print(options)
-    except click.exceptions.Exit:  # help or the version was printed
+    options, text = _read_command_line(arguments)
+    if options is None:
         return None
-    except (click.ClickException, SettingsError) as error:
-        _end(error)
     if text is not None:
         return None if output.say(text) else _end(SettingsError("the output cannot be written"), UNWRITTEN)
     if isinstance(options, TryOptions):
@@ -359,6 +355,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     os._exit(_finish(server, options, starting_state))  # even if threads hang
 
 
+def _read_command_line(arguments: Sequence[str] | None) -> tuple[ServerOptions | None, str | None]:
+    """What a command line says, and what to print instead of serving; no options if it was for help or the version."""
+    try:
+        options = parse(arguments)
+        return options, _text_to_print(options)
+    except click.exceptions.Exit:  # it was printed
+        return None, None
+    except (click.ClickException, SettingsError) as error:
+        _end(error)
+    except OSError as error:
+        output.discard(sys.stdout)
+        if isinstance(error, BrokenPipeError):  # it was read as far as somebody wanted
+            return None, None
+        _end(SettingsError("the output cannot be written"), UNWRITTEN)
+
+
 def _try_client(options: TryOptions) -> int:
     from mock_server.trial.command import try_client  # noqa: PLC0415 - a mock that serves need not wait for it
 
@@ -384,10 +396,11 @@ def _serve_tools(options: ServerOptions) -> None:
 
 
 def _end(error: Exception, status: int = USAGE_ERROR) -> NoReturn:
-    """End with a mistake of the user's, told in one line."""
+    """End with a mistake of the user's, or with several, each told in a line."""
     context = error.ctx if isinstance(error, click.UsageError) else None
     message = error.format_message() if isinstance(error, click.ClickException) else str(error)
-    print(f"mock-server: {' '.join(message.split())}", file=sys.stderr)
+    lines = [" ".join(line.split()) for line in message.splitlines()]
+    print("mock-server:", "\n".join(filter(None, lines)), file=sys.stderr)
     raise SystemExit(USAGE_ERROR_OF_TRY if context and context.info_name == "try" else status)
 
 

@@ -116,10 +116,15 @@ def say(text: str, stream: TextIO | None = None) -> bool:
     try:
         print(printable(text), file=stream, flush=True)
     except OSError as error:
-        with suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # discard what is printed from now on
+        discard(stream)
         return isinstance(error, BrokenPipeError)
     return True
+
+
+def discard(stream: TextIO) -> None:
+    """Discard what is still printed."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def wrote(file: Path, text: str, hint: str) -> tuple[str, bool]:

@@ -44,6 +44,7 @@ from link_management_contract import Contract
 
 PROGRAM = "link-management-contract"
 BETWEEN_LINES, BETWEEN_UPDATES = 10, 0.5  # seconds between two lines of progress without a terminal, and on one
+BETWEEN_URGENT = 2.0  # seconds between two lines about waits, or the clean-up of an interrupted run
 REQUESTS_OF_A_REMOVAL = 1.5  # some records are read first
 IGNORED = 2  # the interrupt to ignore: a second one comes from impatience, and clean-up takes a moment
 BETWEEN_LOOKS, STARTING = 0.3, 0.3  # seconds between looks at a watched server, and until one that listens is ready
@@ -123,7 +124,7 @@ class ProgressDisplay:
         self._status = self._console.status("")
         self._started = time.monotonic()
         self._line, self._requests = "beginning", 0
-        self._end_event = Event()
+        self._end_event, self._next_urgent = Event(), 0.0
         self.ledger, self._is_ledger_named = Ledger(), False
         self.interrupted: Callable[[], bool] = lambda: False
 
@@ -134,7 +135,8 @@ class ProgressDisplay:
             self._is_ledger_named = True
             complain(f"what this run makes is noted in {self.ledger.file.path}, for contract-tests cleanup")
         is_urgent = WAITING in chapter or (CLEANING_UP in chapter and self.interrupted())
-        if is_urgent and not self._console.is_terminal:
+        if is_urgent and not self._console.is_terminal and time.monotonic() >= self._next_urgent:
+            self._next_urgent = time.monotonic() + BETWEEN_URGENT
             complain(self._line + self._clean_up_left)
 
     @property

@@ -100,9 +100,8 @@ def _combination_refused(evidence: Evidence, operation: str) -> Observations:
         if split.all_fields.request.operation == operation and split.all_fields.status != HTTPStatus.TOO_MANY_REQUESTS:
             served = all(isinstance(accepted(step), Satisfied) for step in (*split.single_field, split.required_only))
             if served and split.all_fields.is_refusal:
-                yield Violation(
-                    split.all_fields, "a success, as with each of these fields alone", split.all_fields.status_text
-                )
+                words = "a success, as with each of these fields alone", split.all_fields.status_text
+                yield Violation(split.all_fields, *words, is_repeatable=False)  # it takes them all to show it
 
 
 @rule("forms.required-fields-are-optional-on-update", needs=NEEDS_UPDATES)

@@ -124,6 +124,8 @@ class Availability:
         if exchange.status not in LIMIT_STATUSES:
             return
         self.limit_count += 1
+        if 0 < exchange.started_at < self._limited_at:  # it was under way then, and says nothing of the pace since
+            return
         self._limited_at = time.time()
         is_documented = exchange.request.expects is Expect.SUCCESS
         self._is_forbidding |= is_documented and exchange.status == HTTPStatus.FORBIDDEN

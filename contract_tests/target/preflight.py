@@ -13,7 +13,7 @@ from link_management_contract import Resource
 REASONS = {
     401: "the key was refused",
     403: "the key was refused",
-    404: "no list is found; is the base URL right, with its prefix, and has a list's path its slash at the end?",
+    404: "no list is found; is the base URL right, with its prefix and without /api, and does a list's path end in /?",
 }
 PAGE_QUERY = (("results_per_page", "10"), ("page", "1"))
 HANDSHAKE_SECONDS = 5.0

@@ -241,7 +241,8 @@ def judge(rule: Rule, *visits: Evidence) -> Result:
     if result.witnesses:
         return result
     absent = [observation for observation in pooled if isinstance(observation, NotApplicable)]
-    if absent:
+    is_cut_short = bool(visits[0].notes) and visits[0].explored_from is None  # what is not there may only not have come
+    if absent and (absent[0].unjudged or not is_cut_short):
         reasons = tuple(dict.fromkeys(observation.reason for observation in absent))
         return replace(result, verdict=Verdict.NOT_APPLICABLE, reasons=reasons, unjudged=absent[0].unjudged)
     undecided = [observation.reason for observation in pooled if isinstance(observation, Undecided)]

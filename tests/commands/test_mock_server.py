@@ -193,12 +193,15 @@ def test_output_that_cannot_hold_a_letter_escapes_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("what", ["contract", "--help", "--version"])
 @pytest.mark.parametrize(
     ("reader", "status", "told"),
     [("| true", 0, b""), (">/dev/full", 1, b"mock-server: the output cannot be written\n")],
 )
-def test_what_cannot_be_printed_is_a_failure_unless_nobody_reads_it(reader: str, status: int, told: bytes) -> None:
-    line = f"set -o pipefail; {MOCK_SERVER} contract {reader}"
+def test_what_cannot_be_printed_is_a_failure_unless_nobody_reads_it(
+    what: str, reader: str, status: int, told: bytes
+) -> None:
+    line = f"set -o pipefail; {MOCK_SERVER} {what} {reader}"
     ended = subprocess.run(["bash", "-c", line], capture_output=True, check=False)
     assert (ended.returncode, ended.stderr) == (status, told)
 
@@ -529,3 +532,9 @@ def test_options_before_a_command_hold_for_it_whatever_they_say() -> None:
     options = parse(["--port", "0", "--journal", "0", "forward", "http://links.example.com"])
     assert (options.port, options.journal) == (0, 0)
     assert parse(["try", "--manual", "--", "client"]).port == 8000
+
+
+def test_the_package_loads_nothing_before_it_is_used_so_that_an_interrupt_is_heard() -> None:
+    line = "import mock_server.__main__, sys; print([name for name in ('flask', 'granian') if name in sys.modules])"
+    ended = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, check=True)
+    assert ended.stdout == "[]\n"

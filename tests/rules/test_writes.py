@@ -6,7 +6,24 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from handmade import BASE_URL, D, N, S, answer, deleted, listing, made, page, read, record, rows, said, visit, written
+from handmade import (
+    BASE_URL,
+    CONTRACT,
+    D,
+    N,
+    S,
+    answer,
+    deleted,
+    listing,
+    made,
+    page,
+    read,
+    record,
+    rows,
+    said,
+    visit,
+    written,
+)
 
 from contract_tests.evidence.evidence import (
     BystanderCheck,
@@ -23,6 +40,8 @@ from contract_tests.evidence.evidence import (
 )
 from contract_tests.evidence.exchange import OTHER, OWN_KEY, Exchange, Expect, FormValue
 from contract_tests.evidence.multipart import FORM_STYLES, NOTHING_CHOSEN, STREAMED, UNUSUAL, FormStyle
+from contract_tests.evidence.observation import Violation
+from contract_tests.verdicts.verdicts import observe
 from link_management_contract import Resource
 
 OPEN, REFUSAL = Expect.OPEN, Expect.REFUSAL
@@ -505,7 +524,10 @@ SPLITS = {
 @pytest.mark.parametrize(("split", "expected"), SPLITS.values(), ids=SPLITS)
 def test_a_limit_that_is_none(split: FieldIsolation, expected: str) -> None:
     evidence = visit(isolations={S.name: [split]})
-    assert said("forms.optional-fields-are-accepted-on-create", evidence, S) == expected
+    rule = "forms.optional-fields-are-accepted-on-create"
+    assert said(rule, evidence, S) == expected
+    observations = observe(CONTRACT.rules[rule], replace(evidence, resource=S))
+    assert not any(isinstance(each, Violation) and each.is_repeatable for each in observations)  # by one request alone
     assert said("forms.optional-fields-are-accepted-on-update", evidence, S) == ""
 
 

@@ -8,8 +8,9 @@ from datetime import date
 import pytest
 from outcomes import CONTRACT, READ, result
 
+from contract_tests.evidence.evidence import Evidence
 from contract_tests.evidence.observation import Violation
-from contract_tests.verdicts.verdicts import Result, Verdict, overall, unjudged
+from contract_tests.verdicts.verdicts import Result, Verdict, judge, overall, unjudged
 from contract_tests.verdicts.waivers import Waiver, apply_waivers
 
 PASS = result("pagination.page-is-filled", Verdict.PASS)
@@ -81,3 +82,14 @@ def test_what_was_not_judged_is_said_with_the_reason() -> None:
 
 def test_each_rule_of_the_catalogue_is_judged_by_one_answer_by_several_or_by_overlapping_ones() -> None:
     assert {rule.decided_by for rule in CONTRACT.rules.values()} == {"exchange", "state", "round"}
+
+
+def test_what_a_visit_that_was_cut_short_has_not_come_to_is_undecided() -> None:
+    rule, domains = CONTRACT.rules["accounts.both-at-once-stay-apart"], CONTRACT.resources["domains"]
+    evidence = Evidence(domains, "http://127.0.0.1:1", has_second_key=True)
+    assert judge(rule, evidence).verdict is Verdict.NOT_APPLICABLE
+    evidence.notes.append("the time for the run was up")
+    assert judge(rule, evidence).reasons == ("the time for the run was up",)
+    assert judge(rule, evidence).verdict is Verdict.INCONCLUSIVE
+    assert judge(rule, replace(evidence, has_second_key=False)).verdict is Verdict.NOT_APPLICABLE  # whatever came
+    assert judge(rule, replace(evidence, explored_from=300)).verdict is Verdict.NOT_APPLICABLE

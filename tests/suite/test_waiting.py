@@ -202,6 +202,18 @@ def test_answers_to_what_was_under_way_when_an_outage_began_leave_the_pace_as_it
     assert (state.interval == 0) == is_under_way
 
 
+def test_refusals_of_requests_side_by_side_slow_a_run_down_once() -> None:
+    state, request = Availability(120, 5), request_of(CONTRACT.resources["domains"], "list")
+    before = time.time()
+    state.note(Exchange(request, 1, 200, {}, b"{}", started_at=before))
+    for _ in range(5):
+        state.note(Exchange(request, 1, 429, {}, b"", started_at=before))
+    assert state.interval == pytest.approx(0.1)
+    assert state.limit_count == 5
+    state.note(Exchange(request, 1, 429, {}, b"", started_at=time.time() + 1))
+    assert state.interval == pytest.approx(0.2)
+
+
 @pytest.mark.parametrize(
     ("operations", "works_later", "is_outage"),
     [
