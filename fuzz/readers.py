@@ -28,7 +28,8 @@ from contract_tests.commands.judge import outcome_of
 from contract_tests.errors import UsageError
 from contract_tests.evidence.exchange import Exchange
 from contract_tests.reports import results
-from contract_tests.target.ledger import Ledger, is_finished
+from contract_tests.target.ledger import Ledger
+from contract_tests.target.ledger_file import is_finished
 from contract_tests.verdicts import waivers
 from link_management_contract import shipped_contract
 from mock_server.api.forms import Forms
@@ -168,7 +169,8 @@ def try_ledger(data: bytes) -> None:
             for entry in ledger.entries:
                 ledger.note_seen(entry)
         with Ledger.resume(path) as again:
-            assert (again.base_url, again.account, again.unread) == (ledger.base_url, ledger.account, ledger.unread)
+            files = [(each.file.base_url, each.file.account, each.unread) for each in (ledger, again)]
+            assert files[0] == files[1]
             assert [asdict(entry) | {"seen": True} for entry in again.entries] == [
                 entry | {"seen": True} for entry in known
             ]

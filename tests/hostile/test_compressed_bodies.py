@@ -13,6 +13,7 @@ from shell import everything
 from wire import Client
 
 from mock_server import MockServer
+from mock_server.http.masking import UNREADABLE
 
 FORM = b" " * 2**26 + b"&host=bomb.example.com"
 BOMBS = {"gzip": gzip.compress(FORM), "GZIP": gzip.compress(b"host=a"), "deflate": zlib.compress(FORM), "br": b"\x0b"}
@@ -28,5 +29,5 @@ def test_a_compressed_body_is_refused_by_its_header(server: MockServer, client: 
     control = client.request("POST", "/_mock/reset", body=BOMBS[coding], headers=json_headers)
     assert (answer.status, control.status) == (415, 400)
     assert f'without "Content-Encoding: {coding.lower()}"' in answer.json["errors"][0]["title"]
-    assert (entry.fields, entry.body) == ({}, "")
+    assert (entry.fields, entry.body) == ({}, "" if coding == "GZIP" else UNREADABLE)
     assert everything(server) == before

@@ -196,8 +196,9 @@ def test_answers_to_what_was_under_way_when_an_outage_began_leave_the_pace_as_it
         note(200, before)
     for _ in range(6):  # the first of six requests side by side
         state.note_limit(Exchange(request, 1, 503, {}, b"", started_at=before))
-    note(200, before if is_under_way else time.time() + 1)
-    state.note_limit(Exchange(request, 1, 503, {}, b"", started_at=before))
+    started_at = before if is_under_way else time.time() + 1
+    note(200, started_at)
+    state.note_limit(Exchange(request, 1, 503, {}, b"", started_at=started_at))
     note(200, time.time() + 1)
     assert (state.interval == 0) == is_under_way
 
