@@ -26,7 +26,8 @@ SLOWER, MIN_INTERVAL, MAX_INTERVAL = 2.0, 0.1, 2.0  # of the seconds between two
 LIMIT_STATUSES = (403, 429, 503)  # what proxies refuse a request with that comes too soon
 MAX_LIMIT_SECONDS = 8.0  # seconds after which trouble is no limit of so many requests a second
 MAX_START = 10.0  # seconds for a server that is being started
-FASTER, PATIENT_REQUESTS = 0.9, 50  # the same, after so many requests without a limit
+NO_INTERVAL = 0.01  # seconds
+PATIENT_REQUESTS, MIN_GAP = 10, 1.05  # requests without a limit before a shorter interval, still so much too long
 MAX_DOUBT_OF_REFUSAL = 5.0  # seconds
 MANY_FAILURES = 10  # in a row: no chance, and more than are under way at a time
 SAME_TIME = 0.05  # seconds between two readings of a time
@@ -63,6 +64,7 @@ class Availability:
         self._last_number = 0
         self._since_limit, self._limited_at = 0, 0.0  # requests, and seconds since 1970
         self._calm_interval, self._is_repeated = 0.0, True
+        self._refused_interval = self._allowed_interval = 0.0
         self._first_limit: float | None = None
         self._requests_since_limit = 0  # requests since then
         self._outages: list[tuple[float, float]] = []  # when each began and ended, in seconds since 1970
@@ -89,8 +91,10 @@ class Availability:
         if not self._since_limit and not self._is_repeated:  # it was an outage, or a minute's share was used up
             self.interval = self._calm_interval
         self._since_limit += 1
-        if not self._since_limit % PATIENT_REQUESTS:
-            self.interval *= FASTER
+        if self._since_limit > PATIENT_REQUESTS and self.interval > self._refused_interval * MIN_GAP:
+            self._allowed_interval, self._since_limit = self.interval, 1
+            shorter = (self.interval + self._refused_interval) / 2
+            self.interval = shorter if shorter > NO_INTERVAL else 0.0
 
     def is_trouble(self, exchange: Exchange) -> bool:
         """Whether an answer may not be the server's own, or only for now.
@@ -133,7 +137,9 @@ class Availability:
         if self._since_limit:
             self._calm_interval, self._is_repeated = self.interval, self._since_limit <= FEW_REQUESTS
         if self._since_limit <= FEW_REQUESTS or self.interval:
-            self.interval = min(max(MIN_INTERVAL, self.interval * SLOWER), MAX_INTERVAL)
+            self._refused_interval = self.interval
+            slower = min(max(MIN_INTERVAL, self.interval * SLOWER), MAX_INTERVAL)
+            self.interval = self._allowed_interval if self._allowed_interval > self.interval else slower
         self._since_limit = 0
 
     def note_trouble(self, exchange: Exchange, seconds: float, interval: float) -> None:

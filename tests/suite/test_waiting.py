@@ -215,6 +215,19 @@ def test_refusals_of_requests_side_by_side_slow_a_run_down_once() -> None:
     assert state.interval == pytest.approx(0.2)
 
 
+@pytest.mark.parametrize("allowed", [0.07, 0.3, 1.0])
+def test_a_run_comes_close_to_the_pace_that_a_server_allows(allowed: float) -> None:
+    state, request = Availability(120, 5), request_of(CONTRACT.resources["domains"], "list")
+    now, refused_count = time.time(), 0
+    for _ in range(300):
+        now += max(state.interval, 0.001)
+        is_refused = state.interval < allowed
+        refused_count += is_refused
+        state.note(Exchange(request, 1, 429 if is_refused else 200, {}, b"{}", started_at=now))
+    assert allowed <= state.interval <= 1.1 * allowed
+    assert refused_count < 12
+
+
 @pytest.mark.parametrize(
     ("operations", "works_later", "is_outage"),
     [
