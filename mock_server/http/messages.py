@@ -197,8 +197,10 @@ FORMS = (MAX_WBITS | 32, -MAX_WBITS)  # gzip and zlib, or deflate without a head
 def decompress_body(body: bytes, headers: Iterable[tuple[str, str]]) -> bytes | None:
     """The body of an answer as it was before it was compressed; None if it cannot be read, or is very long."""
     texts = [text.lower() for name, text in headers if name.lower() == "content-encoding"]
+    if not body or not texts:
+        return body
     codings = [coding.strip() for text in texts for coding in text.split(",") if coding.strip() not in ("", "identity")]
-    if not body or not codings:
+    if not codings:
         return body
     for form in FORMS if len(codings) == 1 and codings[0] in CODINGS else ():
         stream = decompressobj(form)
