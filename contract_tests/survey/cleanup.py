@@ -45,6 +45,8 @@ def remove_all(visitor: Visitor) -> None:
     visitor.evidence.removals += [Removal(delete, after=listing) for delete in deletes.values()]
     if _adopt(visitor, listing):
         listing = _list_without(visitor, _delete_own(visitor))
+    if not listing.pages:
+        ledger.doubt_refusals(resource)
     _forget_missing(visitor, listing)
     _look_elsewhere(visitor)
     _clean_other_account(visitor)
@@ -203,13 +205,17 @@ def _adopt(visitor: Visitor, listing: Listing) -> bool:
     ledger, resource = visitor.target.ledger, visitor.resource.name
     entries = [entry for entry in ledger.entries if entry.resource == resource]
     orphans = [entry for entry in entries if entry.marker and not entry.seen and not entry.removed]
-    known_ids = {entry.identifier for entry in entries if entry.seen and entry.owner == OWN_KEY}
+    known_entries = [entry for entry in entries if entry.seen and entry.owner == OWN_KEY]
     adopted = False
     for row in listing.rows:
         identifier = whole_id(row)
-        if identifier is None or identifier in known_ids or ledger.is_foreign(resource, identifier):
+        same_id = [entry for entry in known_entries if entry.identifier == identifier]
+        is_known = any(shows(row, marker) for entry in same_id for marker in entry.markers)
+        if identifier is None or is_known or ledger.is_foreign(resource, identifier):
             continue
         entry = next((orphan for orphan in orphans if shows(row, orphan.marker)), None)
+        if same_id and not entry:  # else the id of a record that is gone was given to another of the run
+            continue
         marker = next((marker for marker in visitor.evidence.markers if shows(row, marker)), None)
         if entry is None and marker:
             entry = ledger.plan(resource, marker)  # one create may have made two

@@ -183,6 +183,8 @@ class Visitor:
             complete = complete or sum(len(listed_page.rows) for listed_page in pages) == page.total
             if self.most_pages == MAX_PAGES:  # fewer, if they are long
                 self.most_pages = max(2, min(MAX_PAGES, MAX_LISTING_BYTES // len(page.exchange.body)))
+        if pages:
+            self.target.ledger.note_listed(self.resource.name)
         if complete and len(pages) == 1:
             self.target.ledger.note_all_ids(self.resource.name, map(whole_id, pages[0].rows))
         return Listing(tuple(pages), complete)

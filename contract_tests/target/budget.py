@@ -197,17 +197,25 @@ class Budget:
         self.stop_reason = self.stop_reason or reason
 
     def keep_pace(self, requests: int) -> None:
-        """Wait until so many requests may be sent at once."""
+        """Wait until so many requests may be sent at once.
+
+        Raises:
+            BudgetSpentError: if there is no time for that.
+            KeyboardInterrupt: if the run must end.
+        """
         with self._lock:
             now, interval = time.monotonic(), self._interval
             due = max(now, self._last + interval)
             self._last = due + interval * (requests - 1)
         if due > now:
-            time.sleep(due - now)
+            self.check_wait(due - now)
+            self.wait(due - now)
 
     def pass_a_limit(self) -> None:
         """Let time pass, more than before the requests that follow, so that the next one does not come too soon."""
-        time.sleep(max(REFUSAL_PAUSE, 2 * self._interval))
+        seconds = max(REFUSAL_PAUSE, 2 * self._interval)
+        self.check_wait(seconds)
+        self.wait(seconds)
 
     def check_wait(self, seconds: float) -> None:
         """Refuse a wait for which there is no time.

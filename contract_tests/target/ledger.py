@@ -85,7 +85,7 @@ class Ledger:
 
     def note_id(self, entry: Entry, identifier: int) -> None:
         """Note the id that a create returned; it may still turn out to be that of somebody else's record."""
-        entry.identifier = identifier
+        entry.identifier, entry.foreign = identifier, self.is_foreign(entry.resource, identifier, entry.owner)
         entry.answered, entry.missing = True, False
         self.file.note("created", entry)
 
@@ -130,13 +130,17 @@ class Ledger:
 
     def note_owner(self, entry: Entry, owner: str) -> None:
         """Note that a create has made its record in another account, where it was seen with its marker."""
-        entry.owner, entry.seen = owner, True
+        entry.owner, entry.seen, entry.foreign = owner, True, False
         self._foreign_ids.discard((entry.resource, entry.identifier or 0, owner))
         self.file.note("seen", entry)
 
     def is_foreign(self, resource: str, identifier: int | None, owner: str = OWN_KEY) -> bool:
         """Whether a record was listed before the run's first create, and so is none of its own, whatever it shows."""
-        return (resource, identifier, owner) in self._foreign_ids
+        key = (resource, identifier, owner)
+        is_noted = any(
+            entry.foreign and (entry.resource, entry.identifier, entry.owner) == key for entry in self.entries
+        )
+        return is_noted or key in self._foreign_ids
 
     def note_all_ids(self, resource: str, ids: Iterable[Any], owner: str = OWN_KEY) -> None:
         """Note that these are all records there are: an id that is none of theirs any more may be given to the run."""
@@ -144,6 +148,21 @@ class Ledger:
         self._foreign_ids = {
             key for key in self._foreign_ids if (key[0], key[2]) != (resource, owner) or key[1] in present
         }
+        for entry in self.entries:
+            if (entry.resource, entry.owner) == (resource, owner) and entry.identifier not in present:
+                entry.foreign = False
+
+    def note_listed(self, resource: str) -> None:
+        """Note that the collection was listed, with whatever refused creates have made all the same."""
+        for entry in self.entries:
+            entry.listed = entry.listed or (entry.resource == resource and entry.refused)
+
+    def doubt_refusals(self, resource: str) -> None:
+        """Note that what was refused may have been made: since then, nothing could be listed."""
+        for entry in self.entries:
+            if entry.resource == resource and entry.refused and not entry.listed and entry.identifier is None:
+                entry.refused = False
+                self.file.note("doubted", entry)
 
     def note_deleted(self, resource: str, identifier: int, owner: str = OWN_KEY) -> None:
         entries = [entry for entry in self._of(resource, identifier, owner) if not entry.removed]

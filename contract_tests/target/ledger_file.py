@@ -29,6 +29,8 @@ class Entry:
         seen: whether it was read or listed with a marker in it.
         stale: whether that was in an earlier run, so that it must be seen again before it is written to.
         missing: whether the last listing did not show it; a gateway may still carry out the create later.
+        foreign: whether the record with its id was there before the run's first create, and so is another's.
+        listed: whether the collection could be listed since it was refused.
     """
 
     resource: str
@@ -42,6 +44,8 @@ class Entry:
     stale: bool = False
     missing: bool = False
     removed: bool = False
+    foreign: bool = False
+    listed: bool = False
     number: int = field(default=0, compare=False)
 
     @property
@@ -118,7 +122,7 @@ def parsed(path: Path, text: str) -> tuple[str, str, list[Entry], list[str]]:
 
 def _entry(line: dict[str, Any]) -> Entry:
     entry = Entry(**line | {"stale": True, "missing": False})
-    flags = [entry.answered, entry.refused, entry.seen, entry.removed]
+    flags = [entry.answered, entry.refused, entry.seen, entry.removed, entry.foreign]
     if not isinstance(entry.markers, list) or not all(isinstance(flag, bool) for flag in flags):
         raise TypeError(entry)
     texts = [entry.resource, entry.owner, entry.without, *entry.markers]

@@ -76,9 +76,9 @@ def own_limit(text: str) -> str:
 def failing_cases(path: Path, start_time: float) -> dict[str, str] | None:
     """The tests that failed, as a JUnit file says, and their errors; None if it was not written since some time."""
     try:
-        is_of_this_run = path.stat().st_mtime >= start_time
+        is_of_this_run = path.is_file() and path.stat().st_mtime >= start_time
         return dict(_failing_cases(parse(path))) if is_of_this_run else None  # noqa: S314 - the user's own file
-    except (OSError, ParseError):
+    except (OSError, ParseError, ValueError, LookupError):  # the last two of an encoding that nobody can read
         return None
 
 

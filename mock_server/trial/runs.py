@@ -24,7 +24,7 @@ from mock_server.trial.trouble import KINDS, Disturbance
 from mock_server.trial.variations import Variation
 
 URLS, KEY = ("MOCK_URL", "MOCK", "API_BASE_URL"), "API_KEY"
-TESTS = "{tests}"
+TESTS, MAX_PATTERN = "{tests}", 100_000  # characters; Linux allows an argument of 128 KiB
 ENDLESS, OWN_LIMIT = "did not end", "after the runner's own limit of"
 MAX_ENTRIES, MAX_OUTPUT = 10_000, 2000  # requests, and characters of the output that a report shows
 MAX_KEPT = 200_000  # bytes of the output that are read for failing tests, half of them at its beginning
@@ -159,9 +159,12 @@ class Command:
         Raises:
             SettingsError: if it cannot be started.
         """
+        pattern = client_output.pattern_of(tests)
+        if len(pattern) > MAX_PATTERN:
+            pattern = client_output.pattern_of(())
         try:
             process = subprocess.Popen(  # noqa: S603 - what the user asks for
-                [word.replace(TESTS, client_output.pattern_of(tests)) for word in self._words],
+                [word.replace(TESTS, pattern) for word in self._words],
                 env={name: value for name, value in os.environ.items() if name != "FORCE_COLOR"}
                 | self._environment(server),
                 stdin=subprocess.DEVNULL,

@@ -16,7 +16,7 @@ from werkzeug.test import Client
 from werkzeug.wrappers import Response
 
 from contract_tests.errors import UsageError
-from contract_tests.evidence.exchange import OTHER, OWN_KEY, Exchange, Request
+from contract_tests.evidence.exchange import OTHER, OWN_KEY, Exchange, Expect, Request
 from contract_tests.evidence.observation import NEEDS_CREATES, NEEDS_DELETES, NEEDS_UPDATES, Chapter
 from contract_tests.survey.cleanup import clean_up
 from contract_tests.survey.probes import probes
@@ -51,6 +51,59 @@ def test_an_id_that_is_given_again_belongs_to_the_record_that_has_it_now() -> No
         assert len(ledger.left) == 1
         ledger.note_deleted("domains", 5)
         assert ledger.left == []
+
+
+def test_what_was_there_before_is_never_written_to_not_even_by_the_clean_up_of_another_day(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.jsonl"
+    with Ledger(LedgerFile(path, "http://127.0.0.1:1")) as ledger:
+        ledger.note_listing("domains", [{"id": 5}])
+        ledger.note_id(ledger.plan("domains", "ct1-1.example.com"), 5)
+    with Ledger.resume(path) as resumed:
+        resumed.note_text("domains", 5, "ct1-1.example.com")
+        assert resumed.is_foreign("domains", 5)
+        assert not resumed.allows_write("domains", 5)
+        resumed.note_all_ids("domains", [6])  # it is gone, so its id may be given to the run
+        assert not resumed.is_foreign("domains", 5)
+
+
+@pytest.mark.parametrize("can_list", [True, False])
+def test_what_was_refused_may_be_left_if_nothing_could_be_listed_since(
+    *, can_list: bool, simulated_clock: SimulatedClock
+) -> None:
+    creates = list[Call]()
+
+    def refuse_what_is_done(call: Call, serve: Serve) -> Response:
+        if call.operation == "list" and call.resource.name == "domains" and creates and not can_list:
+            return Response("{}", 500, content_type="application/json")
+        answer = serve(call)
+        if call.operation != "create":
+            return answer
+        creates.append(call)
+        return Response('{"errors": []}', 400, content_type="application/json")
+
+    target = FaultyTarget(refuse_what_is_done, Settings(fixture="empty", records=3))
+    visitor = Visitor(target, CONTRACT.resources["domains"])
+    visitor.records.marker = "ct1"
+    for name in ("splash-pages", "domains"):  # so that the server is up, as the other list shows
+        Visitor(target, CONTRACT.resources[name]).list_all()
+    visitor.post(visitor.records.required_form(), Expect.OPEN)
+    clean_up(target, visitor.resource)
+    assert len(target.ledger.left) == (0 if can_list else 1)
+    assert target.ledger.needed != can_list
+
+
+def test_a_record_with_the_id_of_one_that_is_gone_is_removed(no_pauses: None) -> None:
+    target = FaultyTarget(honest, Settings(fixture="empty", records=3))
+    visitor, ledger = Visitor(target, CONTRACT.resources["domains"]), target.ledger
+    visitor.records.marker = "ct1"
+    first, second = ledger.plan("domains", "ct1-8z.example.com"), visitor.post(visitor.records.required_form())
+    lost = ledger.latest("domains", "ct1-1z.example.com")
+    ledger.note_id(first, second.made_id or 0)
+    ledger.note_seen(first)
+    lost.identifier, lost.answered = None, False  # its answer never came
+    clean_up(target, visitor.resource)
+    assert ledger.left == []
+    assert visitor.read(second.made_id or 0, Expect.OPEN).status == 404
 
 
 def test_a_create_is_written_down_before_it_is_sent(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,16 @@ def test_a_junit_file_counts_if_it_is_of_this_run(tmp_path: Path) -> None:
     )
     assert failing_cases(path, 0) == {"a > b": "no such record", "d": "Error: a"}
     assert failing_cases(path, path.stat().st_mtime + 1) is None
+
+
+@pytest.mark.parametrize("encoding", ["Shift_JIS", "utf-7", "no-such-encoding"])
+def test_a_junit_file_that_nobody_can_read_is_none(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "junit.xml"
+    path.write_text(f"<?xml version='1.0' encoding='{encoding}'?><testsuites/>")
+    assert failing_cases(path, 0) is None
+    path.unlink()
+    os.mkfifo(path)
+    assert failing_cases(path, 0) is None
 
 
 @pytest.mark.parametrize(
