@@ -151,7 +151,7 @@ def saved(file: Path, before: str, fixture: Mapping[str, Any], *, is_changed: bo
         return printable(f"{file} stays as it is: nothing has changed."), True
     other = file.with_name(f"{file.stem}.saved{file.suffix}") if is_changed else file
     try:
-        write_whole(other, _comments_above(file) + text)
+        write_whole(other.resolve(), _comments_above(file) + text)  # a link stays one
     except OSError as error:
         return printable(f"{other} cannot be written: {error.strerror}. It is as it was."), False
     reason = f", because {file} was changed meanwhile" if is_changed else ""

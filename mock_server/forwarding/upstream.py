@@ -5,6 +5,7 @@ import re
 import ssl
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, nullcontext, suppress
+from errno import EMFILE
 from urllib.parse import quote_from_bytes, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -188,7 +189,8 @@ class Upstream:
             case TimeoutError():
                 failure = (504, "http_response_timeout", f"{name} sent nothing for {seconds}.")
             case aiohttp.ClientConnectorError():
-                failure = (502, "connection_refused", f"{name} cannot be reached: {error.strerror}; is it running?")
+                hint = "" if error.errno == EMFILE else "; is it running?"
+                failure = (502, "connection_refused", f"{name} cannot be reached: {error.strerror}{hint}")
             case aiohttp.ClientResponseError() | aiohttp.ClientPayloadError() | ValueError():
                 failure = (502, "http_protocol_error", f"What {name} sent is not an HTTP answer: {_line(error)}.")
             case _:

@@ -20,7 +20,7 @@ from wire import HARBOUR, Client, over_network
 
 from mock_server import MockServer
 from mock_server.cli import parse, settings_of
-from mock_server.output import banner, remarks, say
+from mock_server.output import banner, remarks, saved, say
 
 
 def served(*options: str) -> MockServer:
@@ -538,3 +538,14 @@ def test_the_package_loads_nothing_before_it_is_used_so_that_an_interrupt_is_hea
     line = "import mock_server.__main__, sys; print([name for name in ('flask', 'granian') if name in sys.modules])"
     ended = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, check=True)
     assert ended.stdout == "[]\n"
+
+
+def test_a_fixture_behind_a_link_is_saved_where_it_is(tmp_path: Path) -> None:
+    fixture, link = tmp_path / "real" / "mine.yaml", tmp_path / "link.yaml"
+    fixture.parent.mkdir()
+    fixture.write_text("# mine\naccounts: []\n", "utf-8")
+    link.symlink_to(fixture)
+    assert saved(link, "", {"accounts": []}, is_changed=False) == (f"Saved the records in {link}.", True)
+    assert link.is_symlink()
+    assert fixture.read_text("utf-8") == "# mine\naccounts: []\n"
+    assert [each.name for each in fixture.parent.iterdir()] == ["mine.yaml"]
