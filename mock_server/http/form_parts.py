@@ -29,7 +29,7 @@ CHARSETS = re.compile(
     r"|gbk|gb2312|gb18030|big5|shift_jis|euc-(jp|kr)|iso-2022-jp",
     re.IGNORECASE,
 )
-CHARSET_FIELD = re.compile(rb'name="_charset_"\r?\n\r?\n([\w.:+-]{1,40})\r?\n')
+CHARSET_FIELD = "_charset_"
 URLENCODED_CHARSET_FIELD = re.compile(rb"(?:^|&)_charset_=([\w.:+-]{1,40})(?:&|$)")
 MAX_NAME_LENGTH = 1000  # of a file and of a media type, in characters
 
@@ -60,10 +60,13 @@ class TooManyPartsError(ValueError):
     """A form has too many parts; the message is how many are allowed."""
 
 
-def multipart(body: bytes, boundary: str) -> dict[str, Part]:
+def multipart(body: bytes, boundary: str, charset: str = UTF_8) -> dict[str, Part]:
     """The last part of each name in a multipart body.
 
     Texts are decoded by the charset of their part, or the form's own `_charset_` (RFC 7578, 4.5 and 4.6).
+
+    Args:
+        charset: of texts that do not say theirs.
 
     Raises:
         MalformedFormError: if the body is malformed or cut off, or a part has no name.
@@ -73,17 +76,18 @@ def multipart(body: bytes, boundary: str) -> dict[str, Part]:
         raise MalformedFormError("its Content-Type has no boundary; let your client set that header")
     if len(body) > MAX_PREAMBLE_BYTES and body.find(b"--" + boundary.encode(), 0, MAX_PREAMBLE_BYTES) < 0:
         raise MalformedFormError(PREAMBLE_TOO_LONG)
-    declared = CHARSET_FIELD.search(body, 0, MAX_PREAMBLE_BYTES)
-    charset = declared[1].decode() if declared else UTF_8
     try:
-        return _last(_parse_strictly(body, boundary, charset))
+        parts = _last(_parse_strictly(body, boundary, charset))
     except MultipartError as error:
         if len(body) > MAX_UNUSUAL_BYTES:  # which would take long
             raise MalformedFormError(f"it cannot be read ({error}); {PARTS_HINT}") from error
         first = rb"--%s(?:--)?[^\S\n\r]*[\r\n]" % re.escape(boundary.encode())
         if len(body) > MAX_PREAMBLE_BYTES and not re.search(first, body[:MAX_PREAMBLE_BYTES]):
             raise MalformedFormError(PREAMBLE_TOO_LONG) from error
-        return _last(_parse_leniently(body, boundary, charset))
+        parts = _last(_parse_leniently(body, boundary, charset))
+    declared = parts[CHARSET_FIELD].content if CHARSET_FIELD in parts and charset == UTF_8 else ""
+    is_other = isinstance(declared, str) and declared.strip().lower() not in ("", UTF_8)
+    return multipart(body, boundary, str(declared).strip()) if is_other else parts
 
 
 def urlencoded(body: bytes, charset: str = "") -> dict[str, Part]:

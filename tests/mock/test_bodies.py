@@ -68,6 +68,18 @@ GOOD: dict[str, tuple[str, bytes, dict[str, Any]]] = {
         part('name="_charset_"', b"windows-1252") + part('name="name"', "5 €".encode("cp1252")) + END,
         {"name": "5 €"},
     ),
+    "a charset for the form, in a part with a type": (
+        MULTIPART,
+        part("name=_charset_", b"windows-1252", "Content-Type: text/plain")
+        + part('name="name"', "5 \u20ac".encode("cp1252"))
+        + END,
+        {"name": "5 \u20ac"},
+    ),
+    "a text that only looks like a charset for the form": (
+        MULTIPART,
+        part('name="title"', b'name="_charset_"\r\n\r\nlatin-1\r\n') + part('name="name"', "K\u00e4se".encode()) + END,
+        {"name": "K\u00e4se"},
+    ),
     "a charset for an urlencoded form": (URLENCODED, b"name=Caf%E9&_charset_=iso-8859-1", {"name": "Café"}),
     "base64": (
         MULTIPART,
