@@ -2,6 +2,7 @@
 
 import random
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
@@ -16,15 +17,27 @@ Clock = Callable[[], datetime]
 SECOND = timedelta(seconds=1)
 
 
-class SteppingClock:
+class SettableClock(ABC):
     """A clock that advances only when it is read, so that the same requests get the same times.
+
+    Attributes:
+        now: its time.
+    """
+
+    now: datetime
+
+    @abstractmethod
+    def __call__(self) -> datetime: ...
+
+
+class SteppingClock(SettableClock):
+    """A settable clock in the memory of this process.
 
     Args:
         now: the time before it is first read; it may be set.
         step: by how much it advances.
 
     Attributes:
-        now: its time.
         step: as given.
     """
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from link_management_contract import Resource
-from mock_server.settings.choices import SteppingClock
+from mock_server.settings.choices import SettableClock
 from mock_server.settings.settings import Settings, is_sandbox
 from mock_server.shared.store import ACCOUNT_GONE, FULL, Namespace, StoreError
 from mock_server.store import accounts as in_memory
@@ -54,8 +54,8 @@ class AccountSlot:
     shares_ids: bool = False
 
 
-class SharedClock(SteppingClock):
-    """A clock in Redis.
+class SharedClock(SettableClock):
+    """A settable clock in Redis.
 
     Args:
         namespace: where it is.

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from link_management_contract import Contract, Resource
 from mock_server.errors import Refusal, SettingsError
-from mock_server.settings.choices import Choices, Clock, SteppingClock, ticking
+from mock_server.settings.choices import Choices, Clock, SettableClock, SteppingClock, ticking
 from mock_server.settings.settings import Settings, is_sandbox
 from mock_server.store.collection import (
     ByteCount,
@@ -149,7 +149,7 @@ class MemoryAccounts:
         sequences: dict[IdSequence, IdSequence] = {}
 
         def unshared(account: MemoryAccount) -> MemoryAccount:
-            clock = SteppingClock(account.clock.now) if isinstance(account.clock, SteppingClock) else account.clock
+            clock = SteppingClock(account.clock.now) if isinstance(account.clock, SettableClock) else account.clock
             other = account.copy(account.name, clock, self._total_bytes)
             for name, collection in other.collections.items():
                 collection.ids = sequences.setdefault(account.collections[name].ids, collection.ids)
@@ -208,7 +208,7 @@ class MemoryAccounts:
             raise SettingsError(f'no account has the key "{key}"')
         all_accounts = [*self._by_key.values(), *self._pristine.values(), *self.sandboxes.values()]
         for changed in [account] if account else all_accounts:
-            if not isinstance(changed.clock, SteppingClock):
+            if not isinstance(changed.clock, SettableClock):
                 raise SettingsError("cannot set the clock: this mock was started with --clock system")
             changed.clock.now = now
         if account is None:

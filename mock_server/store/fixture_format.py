@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from link_management_contract import Field, Resource
-from mock_server.settings.choices import SteppingClock
+from mock_server.settings.choices import SettableClock
 from mock_server.store.fixtures import MAX_ID, START, TIMES
 from mock_server.store.protocols import Account, Accounts
 from mock_server.store.records import TIME_FORMAT, Record, Upload, Uploads
@@ -106,7 +106,7 @@ def _form_schema(field: Field) -> dict[str, Any]:
 def fixture_of(accounts: Accounts, resources: Collection[Resource], uploads: Uploads) -> dict[str, Any]:
     """Accounts, sandboxes aside, as a fixture holds them."""
     by_key = _accounts(accounts)
-    clocks = [account.clock.now for account in by_key.values() if isinstance(account.clock, SteppingClock)]
+    clocks = [account.clock.now for account in by_key.values() if isinstance(account.clock, SettableClock)]
     return {
         "now": max([accounts.now, *clocks]).strftime(TIME_FORMAT),
         "accounts": [_account(resources, uploads, key, account) for key, account in by_key.items()],
