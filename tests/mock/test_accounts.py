@@ -182,8 +182,9 @@ def written(app: Instance, key: str) -> int:
     if isinstance(account, MemoryAccount):
         return account.written_bytes
     assert isinstance(account, SharedAccount)
-    store: Any = vars(app)["_store"]
-    return int(store.ask("HGET", f"{store.prefix}:{vars(app)['_epoch']}:written", str(account.number)) or 0)
+    backend = vars(app.backend)
+    store: Any = backend["_store"]
+    return int(store.ask("HGET", f"{store.prefix}:{backend['_epoch']}:written", str(account.number)) or 0)
 
 
 @SHARED
