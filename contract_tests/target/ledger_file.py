@@ -78,6 +78,8 @@ def whole_lines(path: Path) -> str:
     Raises:
         UsageError: if it cannot be read.
     """
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{path} cannot be read: it is not a regular file")
     try:
         # As it is, whatever is damaged in it: a ledger is continued where its last line ends.
         text = path.read_bytes().decode(errors="surrogateescape")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from functools import partial
 from pathlib import Path
 from socketserver import BaseRequestHandler, ThreadingTCPServer
@@ -104,6 +105,13 @@ def test_a_record_with_the_id_of_one_that_is_gone_is_removed(no_pauses: None) ->
     clean_up(target, visitor.resource)
     assert ledger.left == []
     assert visitor.read(second.made_id or 0, Expect.OPEN).status == 404
+
+
+def test_what_is_no_regular_file_is_no_ledger(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.jsonl"
+    os.mkfifo(path)  # which nobody writes to
+    with pytest.raises(UsageError, match="it is not a regular file"):
+        Ledger.resume(path)
 
 
 def test_a_create_is_written_down_before_it_is_sent(tmp_path: Path) -> None:
