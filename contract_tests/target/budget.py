@@ -208,13 +208,16 @@ class Budget:
             due = max(now, self._last + interval)
             self._last = due + interval * (requests - 1)
         if due > now:
-            self.check_wait(due - now)
-            self.wait(due - now)
+            self._wait_for_pace(due - now)
 
     def pass_a_limit(self) -> None:
         """Let time pass, more than before the requests that follow, so that the next one does not come too soon."""
-        seconds = max(REFUSAL_PAUSE, 2 * self._interval)
-        self.check_wait(seconds)
+        self._wait_for_pace(max(REFUSAL_PAUSE, 2 * self._interval))
+
+    def _wait_for_pace(self, seconds: float) -> None:
+        """Wait, if there is time for it; clean-up takes the time that it needs."""
+        if not self.is_cleaning:
+            self.check_wait(seconds)
         self.wait(seconds)
 
     def check_wait(self, seconds: float) -> None:

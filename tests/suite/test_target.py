@@ -436,3 +436,10 @@ def test_no_wait_for_the_pace_outlasts_the_time_for_a_run(simulated_clock: Simul
     with pytest.raises(BudgetSpentError, match="the time for the run was up"):
         target.send(LIST)
     assert sum(simulated_clock.slept) == 0
+
+
+def test_clean_up_takes_the_time_that_its_pace_needs(simulated_clock: SimulatedClock) -> None:
+    target = ScriptedTarget(PAGE, limits=Limits(interval=600, seconds=5))
+    with target.budget.cleaning_up():
+        assert all(target.send(LIST).succeeded for _ in range(4))
+    assert sum(simulated_clock.slept) == pytest.approx(1800, abs=1)
