@@ -17,7 +17,7 @@ RUN pip install --quiet --no-compile --no-deps --no-build-isolation . && \
 # The user can write no bytecode, and the base comes without that of the standard library: keep what is imported at the
 # start, which halves the time that takes. Bytecode of everything would be twice as much.
 RUN PYTHONPYCACHEPREFIX=/opt/contract/cache /opt/contract/bin/python3 -c "import mock_server.cli, \
-    mock_server.control.shared_instance, mock_server.forwarding.gateway, \
+    mock_server.control.shared_backend, mock_server.forwarding.gateway, \
     contract_tests.commands.run, contract_tests.exploration"
 
 FROM ${BASE}
