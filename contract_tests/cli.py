@@ -14,8 +14,9 @@ import click
 
 from contract_tests.errors import BROKEN, INTERRUPTED, StoppedError, UsageError
 from contract_tests.options import COMMANDS, CommandOptions, McpOptions, RunOptions
-from contract_tests.output import complain, discard, without_workflow_commands
+from contract_tests.output import complain, without_workflow_commands
 from link_management_contract import Contract, shipped_contract
+from link_management_contract.texts import discard
 
 GC_THRESHOLDS = (50_000, 20, 100)  # a run keeps nearly all that it sees: looking for garbage more often finds none
 
@@ -44,8 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - the 
     except KeyboardInterrupt:
         return _end("interrupted", INTERRUPTED)
     except OSError as error:
-        with suppress(OSError, ValueError):
-            discard(sys.stdout)  # what is left of the output cannot be written at the exit either
+        discard(sys.stdout)  # what is left of the output cannot be written at the exit either
         return _end(str(error), BROKEN)
     except Exception:  # noqa: BLE001 - no error here may be mistaken for a verdict
         traceback.print_exc()

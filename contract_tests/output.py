@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from secrets import token_hex
 from typing import TextIO
 
-from link_management_contract.texts import printable
+from link_management_contract.texts import discard, printable
 
 
 def complain(text: str) -> None:
@@ -25,11 +25,6 @@ def print_to(stream: TextIO, text: str) -> None:
         print(text, file=stream, flush=True)
     except BrokenPipeError:
         discard(stream)
-
-
-def discard(stream: TextIO) -> None:
-    """Discard everything that is still printed there."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def runs_in_github() -> bool:

@@ -1,11 +1,12 @@
 """What both programs do with texts: show them, and write them to files."""
 
+import os
 import re
 import shutil
 from contextlib import suppress
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from link_management_contract import shipped
 
@@ -44,6 +45,12 @@ def write_whole(path: Path, text: str, newline: str | None = None) -> None:
     finally:
         with suppress(OSError):
             unfinished.unlink()
+
+
+def discard(stream: TextIO) -> None:
+    """Discard everything that is still printed to a stream, as nobody reads it or it cannot be written."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def escape_pattern(secret: str, encoding: str = "utf-8") -> str:

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import click
 from click.core import ParameterSource
 
-from link_management_contract.texts import printable, shown_url
+from link_management_contract.texts import discard, printable, shown_url
 from mock_server import output
 from mock_server.control.instance import Instance
 from mock_server.errors import Refusal, SettingsError, extra
@@ -365,7 +365,7 @@ def _read_command_line(arguments: Sequence[str] | None) -> tuple[ServerOptions |
     except (click.ClickException, SettingsError) as error:
         _end(error)
     except OSError as error:
-        output.discard(sys.stdout)
+        discard(sys.stdout)
         if isinstance(error, BrokenPipeError):  # it was read as far as somebody wanted
             return None, None
         _end(SettingsError("the output cannot be written"), UNWRITTEN)

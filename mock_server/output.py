@@ -9,7 +9,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any, TextIO
 from urllib.parse import urlsplit
 
 from link_management_contract import shipped_contract
-from link_management_contract.texts import is_loopback, printable, shown_url, write_whole
+from link_management_contract.texts import discard, is_loopback, printable, shown_url, write_whole
 from mock_server.api.client_contract import client_contract
 from mock_server.defects import DEFECTS
 from mock_server.effects.conditions import CONDITIONS
@@ -119,12 +118,6 @@ def say(text: str, stream: TextIO | None = None) -> bool:
         discard(stream)
         return isinstance(error, BrokenPipeError)
     return True
-
-
-def discard(stream: TextIO) -> None:
-    """Discard what is still printed."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def wrote(file: Path, text: str, hint: str) -> tuple[str, bool]:

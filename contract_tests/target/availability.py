@@ -78,13 +78,17 @@ class Availability:
             return
         self._last_success, self._last_number = time.monotonic(), exchange.number
         self._requests_since_limit += self._first_limit is not None
-        if not 0 < exchange.started_at < self._limited_at:  # one that was under way then says nothing of the pace
+        if not self._was_under_way(exchange):
             self._note_pace()
         request = exchange.request
         is_usual = request.identity == OWN_KEY and request.expects is Expect.SUCCESS
         if is_usual and exchange.succeeded and not is_page(exchange):
             self._worked[kind_of(request)] = request
             self.hopeless.discard(kind_of(request))
+
+    def _was_under_way(self, exchange: Exchange) -> bool:
+        """Whether a request was under way at the latest limit, so that its answer says nothing of the pace since."""
+        return 0 < exchange.started_at < self._limited_at
 
     def _note_pace(self) -> None:
         """Note a request that did not come too soon."""
@@ -128,7 +132,7 @@ class Availability:
         if exchange.status not in LIMIT_STATUSES:
             return
         self.limit_count += 1
-        if 0 < exchange.started_at < self._limited_at:  # it was under way then, and says nothing of the pace since
+        if self._was_under_way(exchange):
             return
         self._limited_at = time.time()
         is_documented = exchange.request.expects is Expect.SUCCESS
@@ -259,7 +263,7 @@ def outage_numbers(exchanges: Iterable[Exchange]) -> set[int]:
     Nobody has waited for it to pass if it hit odd requests above all, which may fail for reasons of their own.
     """
     in_order = sorted(exchanges, key=lambda exchange: exchange.number)
-    working = {(sent.method, sent.target) for sent in (answer.request for answer in in_order if not answer.failed)}
+    working = {(answer.request.method, answer.request.target) for answer in in_order if not answer.failed}
     numbers = set[int]()
     for is_failing, row in groupby(in_order, key=lambda exchange: exchange.failed):
         hit = [answer for answer in row if is_failing and (answer.request.method, answer.request.target) in working]

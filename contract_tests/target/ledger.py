@@ -92,8 +92,7 @@ class Ledger:
     def note_marker(self, resource: str, identifier: int, marker: str, owner: str = OWN_KEY) -> None:
         """Note another text by which a record may be recognised: an update with it is about to be sent."""
         for entry in self.entries:
-            is_entry = (entry.resource, entry.identifier, entry.owner) == (resource, identifier, owner)
-            if is_entry and entry.seen and not entry.removed:
+            if entry.record_key == (resource, identifier, owner) and entry.seen and not entry.removed:
                 entry.markers.append(marker)
                 self.file.note("marked", entry)
 
@@ -137,10 +136,7 @@ class Ledger:
     def is_foreign(self, resource: str, identifier: int | None, owner: str = OWN_KEY) -> bool:
         """Whether a record was listed before the run's first create, and so is none of its own, whatever it shows."""
         key = (resource, identifier, owner)
-        is_noted = any(
-            entry.foreign and (entry.resource, entry.identifier, entry.owner) == key for entry in self.entries
-        )
-        return is_noted or key in self._foreign_ids
+        return key in self._foreign_ids or any(entry.foreign and entry.record_key == key for entry in self.entries)
 
     def note_all_ids(self, resource: str, ids: Iterable[Any], owner: str = OWN_KEY) -> None:
         """Note that these are all records there are: an id that is none of theirs any more may be given to the run."""
@@ -211,6 +207,5 @@ class Ledger:
 
         Some services reuse an id when it is free, and some return that of another record.
         """
-        record_key = (resource, identifier, owner)
-        matching = [entry for entry in self.entries if (entry.resource, entry.identifier, entry.owner) == record_key]
+        matching = [entry for entry in self.entries if entry.record_key == (resource, identifier, owner)]
         return [entry for entry in matching if not entry.removed] or matching[-1:]

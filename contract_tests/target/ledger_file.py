@@ -49,6 +49,11 @@ class Entry:
     number: int = field(default=0, compare=False)
 
     @property
+    def record_key(self) -> tuple[str, int | None, str]:
+        """What distinguishes its record: the resource, the id and the owner."""
+        return self.resource, self.identifier, self.owner
+
+    @property
     def marker(self) -> str:
         return self.markers[0] if self.markers else ""
 
@@ -124,7 +129,7 @@ def parsed(path: Path, text: str) -> tuple[str, str, list[Entry], list[str]]:
 
 def _entry(line: dict[str, Any]) -> Entry:
     entry = Entry(**line | {"stale": True, "missing": False})
-    flags = [entry.answered, entry.refused, entry.seen, entry.removed, entry.foreign]
+    flags = [entry.answered, entry.refused, entry.seen, entry.removed, entry.foreign, entry.listed]
     if not isinstance(entry.markers, list) or not all(isinstance(flag, bool) for flag in flags):
         raise TypeError(entry)
     texts = [entry.resource, entry.owner, entry.without, *entry.markers]
@@ -207,8 +212,8 @@ class LedgerFile:
                     lock(self._file)
                 except OSError as error:
                     raise self._unwritable(error) from error
-                begun = {"event": "begun", "base_url": self.base_url, "account": self.account}
-                self._file.write(json.dumps(begun) + "\n")
+                first_line = {"event": "begun", "base_url": self.base_url, "account": self.account}
+                self._file.write(json.dumps(first_line) + "\n")
 
     def plan(self, entry: Entry) -> None:
         """Write down a create that is about to be sent.

@@ -89,6 +89,12 @@ class MemoryBackend:
         self.recording.remarks.forget(account)
 
 
+def mock_of(app: Flask) -> MockState:
+    """What the operations of an application work with."""
+    mock: MockState = app.extensions["mock_server"]
+    return mock
+
+
 def create_recording(settings: Settings, journal: Journal, effect_store: EffectStore) -> Recording:
     contract = contract_of(settings)
     return Recording(

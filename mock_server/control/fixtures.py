@@ -6,7 +6,7 @@ from sys import getsizeof
 from typing import Any
 
 from mock_server.api.operations import MockState
-from mock_server.control.backend import MAX_SNAPSHOT_BYTES, MAX_SNAPSHOTS, Backend
+from mock_server.control.backend import MAX_SNAPSHOT_BYTES, MAX_SNAPSHOTS, Backend, mock_of
 from mock_server.errors import SettingsError
 from mock_server.settings.documents import read_document, write_document
 from mock_server.store.accounts import MemoryAccount, MemoryAccounts
@@ -29,8 +29,7 @@ class Fixtures:
 
     @property
     def _mock(self) -> MockState:
-        mock: MockState = self._backend.app.extensions["mock_server"]
-        return mock
+        return mock_of(self._backend.app)
 
     def template(self, source: Any, key: str) -> MemoryAccount | None:
         """The account that another starts as; None if it starts as it did first.

@@ -11,7 +11,7 @@ from flask import Flask
 
 from mock_server.api.operations import MockState
 from mock_server.app import contract_of
-from mock_server.control.backend import Backend, MemoryBackend
+from mock_server.control.backend import Backend, MemoryBackend, mock_of
 from mock_server.control.fixtures import Fixtures
 from mock_server.control.shared_backend import SharedBackend
 from mock_server.effects.effect import Effect
@@ -54,8 +54,7 @@ class Instance:
         self._callers = Callers()
         self.journal_writer = JournalWriter(recording, self._callers.name_of)
         is_recorded = settings.deployment is not None and settings.deployment.is_recorded
-        contract = contract_of(settings)
-        self.fixture_recording = FixtureRecording(contract, settings.base_path) if is_recorded else None
+        self.fixture_recording = FixtureRecording(contract_of(settings), settings.base_path) if is_recorded else None
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         return self.backend(environ, start_response)
@@ -83,8 +82,7 @@ class Instance:
 
     @property
     def mock(self) -> MockState:
-        mock: MockState = self.app.extensions["mock_server"]
-        return mock
+        return mock_of(self.app)
 
     def reset(self, **switches: Any) -> None:
         """Start again, with these switches instead of the initial ones.

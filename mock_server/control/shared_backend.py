@@ -12,7 +12,7 @@ from flask import Flask
 
 from mock_server.api.operations import MockState
 from mock_server.app import create_app
-from mock_server.control.backend import MAX_SNAPSHOT_BYTES, MAX_SNAPSHOTS, create_recording
+from mock_server.control.backend import MAX_SNAPSHOT_BYTES, MAX_SNAPSHOTS, create_recording, mock_of
 from mock_server.control.switches import read_switches, switch_values
 from mock_server.errors import SettingsError
 from mock_server.settings.settings import Settings
@@ -131,7 +131,7 @@ class SharedBackend:
             )
         epoch, switches = head["epoch"], head["switches"]
         settings = replace(self._start, **read_switches(switches))
-        before = self.app.extensions["mock_server"] if epoch == self._epoch else None
+        before = mock_of(self.app) if epoch == self._epoch else None
         self.app = create_app(settings, before, self.recording, Namespace(self._store, epoch))
         if before is None:
             self.recording.remarks.forget()

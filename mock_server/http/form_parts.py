@@ -86,8 +86,8 @@ def multipart(body: bytes, boundary: str, charset: str = UTF_8) -> dict[str, Par
             raise MalformedFormError(PREAMBLE_TOO_LONG) from error
         parts = _last(_parse_leniently(body, boundary, charset))
     declared = parts[CHARSET_FIELD].content if CHARSET_FIELD in parts and charset == UTF_8 else ""
-    is_other = isinstance(declared, str) and declared.strip().lower() not in ("", UTF_8)
-    return multipart(body, boundary, str(declared).strip()) if is_other else parts
+    is_another_charset = isinstance(declared, str) and declared.strip().lower() not in ("", UTF_8)
+    return multipart(body, boundary, str(declared).strip()) if is_another_charset else parts
 
 
 def urlencoded(body: bytes, charset: str = "") -> dict[str, Part]:
