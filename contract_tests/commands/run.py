@@ -88,7 +88,10 @@ def run_command(contract: Contract, options: RunOptions) -> int:
         outcome = replace(outcome, word=f"{outcome.word}, and a report is missing", status=outcome.status or BROKEN)
         document = results.as_dict(outcome)
     _show(options, outcome, document, changes)
-    return _gated(outcome, regression) if regression else outcome.status
+    status = _gated(outcome, regression) if regression else outcome.status
+    if status != outcome.status:
+        say("no worse than the baseline")
+    return status
 
 
 def _show(options: RunOptions, outcome: Outcome, document: dict[str, Any], changes: Sequence[str] = ()) -> None:

@@ -141,7 +141,10 @@ def curl(entry: Entry, host_url: str) -> str:
     path = quote(entry.path, safe=SAFE_FOR_CURL)
     if path.startswith(CONTROL):  # it was sent in other characters, as the control plane is not in the journal
         path = path.replace("_", "%5F", 1)
-    words.append(host_url.rstrip("/") + path + query)
+    target = path + query
+    if not target.startswith("/"):  # of OPTIONS *
+        words, target = [*words, "--request-target", target], "/"
+    words.append(host_url.rstrip("/") + target)
     key = f' -H "Authorization: Bearer {VARIABLE}"' if entry.account and not is_sandbox(entry.account) else ""
     return f"curl -i --globoff --path-as-is{key} {' '.join(map(_quoted, words))}"
 

@@ -653,14 +653,27 @@ def test_what_a_grease_chose_is_shown(page: Page, server: MockServer) -> None:
     ],
 )
 def test_an_odd_request_is_sent_again_as_it_was(page: Page, server: MockServer, target: str) -> None:
-    given = urlsplit(server.base_url)
-    with closing(HTTPConnection(given.hostname or "", given.port)) as connection:
-        connection.request("GET", target, headers={"Authorization": "Bearer sandbox-odd"})
-        connection.getresponse().read()
-    command = requests.get(f"{server.base_url}/_mock/journal/1/curl", timeout=60).text.strip()
-    subprocess.run(["bash", "-c", f"{command} --silent"], capture_output=True, check=True)
+    _send_and_run_its_command(server, "GET", target)
     page.goto("/_mock/console/journal/1")
     page.get_by_role("button", name="Send it again").click()
     expect(page.locator("#said")).to_contain_text("The request was sent again")
     first, *others = [(entry.path, entry.query, entry.status) for entry in server.running.journal.find()]
     assert others == [first, first]
+
+
+def test_what_no_browser_sends_is_sent_again_by_its_command(page: Page, server: MockServer) -> None:
+    _send_and_run_its_command(server, "OPTIONS", "*")
+    page.goto("/_mock/console/journal/1")
+    expect(
+        page.get_by_text("It cannot be sent again: no browser sends such a request; use the command.")
+    ).to_be_visible()
+    assert [(entry.method, entry.path) for entry in server.running.journal.find()] == [("OPTIONS", "*")] * 2
+
+
+def _send_and_run_its_command(server: MockServer, method: str, target: str) -> None:
+    given = urlsplit(server.base_url)
+    with closing(HTTPConnection(given.hostname or "", given.port)) as connection:
+        connection.request(method, target, headers={"Authorization": "Bearer sandbox-odd"})
+        connection.getresponse().read()
+    command = requests.get(f"{server.base_url}/_mock/journal/1/curl", timeout=60).text.strip()
+    subprocess.run(["bash", "-c", f"{command} --silent"], capture_output=True, check=True)

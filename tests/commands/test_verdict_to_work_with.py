@@ -165,6 +165,8 @@ def test_a_server_with_known_failures_gates_by_what_is_worse(tmp_path: Path) -> 
         better = command("run", "--base-url", right.base_url, *FEW, "--baseline", tmp_path)
     assert (first.returncode, same.returncode, ended.returncode, better.returncode) == (1, 0, 1, 0)
     assert "nothing is worse or better" in same.stdout
+    assert same.stdout.endswith("no worse than the baseline\n")
+    assert "no worse than the baseline" not in ended.stdout
     assert re.search(
         r"\d+ worse\n(  .*\n)*  lifecycle.created-record-is-listed-once\[domains\]: pass, now fail", ended.stdout
     )

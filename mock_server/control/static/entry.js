@@ -148,7 +148,7 @@ function whyNot(entry) {
   const isBrowsers =
     !["CONNECT", "TRACE", "TRACK"].includes(entry.method) &&
     (!["GET", "HEAD"].includes(entry.method) || !(hasForm || entry.body));
-  if (!isBrowsers || new URL(location.origin + path(entry)).pathname !== path(entry))
+  if (!isBrowsers || !entry.path.startsWith("/") || new URL(location.origin + path(entry)).pathname !== path(entry))
     return "no browser sends such a request; use the command.";
   return "";
 }
