@@ -23,6 +23,7 @@ TRAILING = re.compile(r"(?:\s+\(?\d[\d.]*\s?m?s\)?|\s+\(retry #\d+\)|\s*[\u2500=
 ERROR_LINE = re.compile(
     r"(?:E +)?((?:[\w.]+)?(?:Error|Exception|Failure)(?: \[\w+\])?: .+)|error: '(.+)'|(Test timeout of .+ exceeded.*)"
 )
+BLOCK = re.compile(r"error: \|-\n\s*(.+)")  # of several lines, as TAP has it
 DETAIL, DETAIL_LINES = re.compile(r"(Locator|Expected|Received)\b.*:"), 4  # of an error, where Playwright puts them
 TITLE_SEPARATOR = re.compile(" (?:>|\u203a) ")  # between a file, suites and a title
 SUITE, SUITE_LINES = "subtestsFailed", 7  # where TAP says that what failed is a suite
@@ -58,12 +59,12 @@ def pattern_of(tests: Sequence[str]) -> str:
 
 def first_error(text: str) -> str:
     """The first error in a text; its last line if it holds neither an error nor a failing test."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in BLOCK.sub(r"error: '\1'", text).splitlines() if line.strip()]
     for number, line in enumerate(lines):
         if match := ERROR_LINE.fullmatch(line):
-            next_lines = lines[number + 1 : number + 1 + DETAIL_LINES]
-            details = next_lines[:1] if line.endswith(":") else filter(DETAIL.match, next_lines)
-            return "; ".join([next(filter(None, match.groups())), *details])
+            error, next_lines = next(filter(None, match.groups())), lines[number + 1 : number + 1 + DETAIL_LINES]
+            details = next_lines[:1] if error.endswith(":") else filter(DETAIL.match, next_lines)
+            return "; ".join([error, *details])
     return "" if failing_tests(text) else "".join(lines[-1:])
 
 

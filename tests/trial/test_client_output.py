@@ -55,6 +55,18 @@ not ok 1 - a suite
   ...
 # fail 1
 """
+TAP_OF_SEVERAL_LINES = """TAP version 13
+not ok 1 - adds up
+  ---
+  failureType: 'testCodeFailure'
+  error: |-
+    Expected values to be strictly equal:
+
+    'a' !== 'b'
+
+  code: 'ERR_ASSERTION'
+  ...
+"""
 VITEST = """
  \x1b[31m\u276f\x1b[39m t/a.test.ts (3 tests | 1 failed) 105ms
      \x1b[31m\u00d7\x1b[39m are listed 42ms
@@ -94,6 +106,7 @@ rspec ./spec/domains_spec.rb:3 # domains are listed
         (PYTEST, ["test_a.py::test_x[a b]"], "AssertionError: no - way"),
         (UNITTEST, ["test_x (__main__.T.test_x)"], "AssertionError: 1 != 2"),
         (TAP, ["adds up"], "1 == 2"),
+        (TAP_OF_SEVERAL_LINES, ["adds up"], "Expected values to be strictly equal:; 'a' !== 'b'"),
         (VITEST, ["t/a.test.ts > domains > are listed"], "AssertionError: expected 1 to be 2 // Object.is equality"),
         (
             PLAYWRIGHT,
@@ -113,7 +126,7 @@ rspec ./spec/domains_spec.rb:3 # domains are listed
         ("all is well\nno, it is not\n", [], "no, it is not"),
         ("", [], ""),
     ],
-    ids=["pytest", "unittest", "TAP", "Vitest", "Playwright", "others", "no runner", "nothing"],
+    ids=["pytest", "unittest", "TAP", "TAP of several lines", "Vitest", "Playwright", "others", "no runner", "nothing"],
 )
 def test_the_failing_tests_and_the_first_error_are_read(output: str, tests: list[str], reason: str) -> None:
     assert (failing_tests(without_colours(output)), first_error(without_colours(output))) == (tests, reason)
