@@ -4,7 +4,7 @@ BIN := .venv/bin
 INSTALL := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet
 PINNED := $(INSTALL) --no-deps --require-hashes --requirement
 ITSELF := $(INSTALL) --no-deps --no-build-isolation --editable .
-LOCK := uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 pyproject.toml
+LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 pyproject.toml
 
 .PHONY: mock suite test test-all lint format generators prove situations pictures site mutants mutation bench soak release lock clean
 
@@ -85,7 +85,8 @@ dist/%.pyz:
 	rm -r build/$*/bin build/$*/*.dist-info/RECORD build/$*/*.dist-info/direct_url.json
 	$(BIN)/shiv --reproducible --python '/usr/bin/env python$(VERSION)' --site-packages build/$* --console-script $* --output-file $@
 
-lock:  ## pin all versions with their hashes, as constraints.txt has them; needs uv, and an empty constraints.txt for newer ones
+lock: .venv/.dev  ## pin all versions with their hashes, as constraints.txt has them; an empty constraints.txt asks for newer ones
+	mkdir -p build
 	$(LOCK) --extra dev --extra mutation --output-file constraints.txt
 	sed 's/ .*//; /^$$/d' constraints.txt >build/pins.txt
 	$(LOCK) --extra build --extra forward --extra redis --constraint build/pins.txt --output-file requirements/mock.txt

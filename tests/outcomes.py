@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,11 @@ KEY, TENANT, CANARY = "Kolibri-5f2c-key", "Zeisig-tenant", "Canary"
 PAGE = b'{"data": [{"id": 7, "name": "Canary shop", "color": "red"}], "meta": {"page": 1}, "links": {}}'
 HTML = f"<html><body><h1>502</h1><p>key {KEY}</p></body></html>".encode()
 BINARY = bytes(range(256))
+
+
+def without_line_numbers(text: str) -> str:
+    """A report without the lines of `openapi.yaml` that it names, which move with each rule."""
+    return re.sub('"startLine": [1-9][0-9]*', '"startLine": 1', text)
 
 
 def exchange(number: int, operation: str, path: str, status: int | None, body: bytes = b"", **more: Any) -> Exchange:
@@ -87,3 +93,5 @@ def outcome() -> Outcome:
 
 if __name__ == "__main__":
     html.write_folder(CONTRACT, outcome(), results.as_dict(outcome()), GOLDEN)
+    sarif = GOLDEN / "results.sarif"
+    sarif.write_text(without_line_numbers(sarif.read_text("utf-8")), "utf-8")

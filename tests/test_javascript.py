@@ -66,7 +66,7 @@ def test_records_have_the_fields_that_a_fixture_may_have(resource: str) -> None:
         name if name in schema["required"] else f"{name}?": typescript(field)
         for name, field in schema["properties"].items()
     }
-    assert interface(INTERFACES[resource]) == fields
+    assert interface(INTERFACES[resource]) == fields, f"src/index.d.ts of clients/javascript: {INTERFACES[resource]}"
 
 
 def test_what_the_control_plane_takes_and_shows_is_declared() -> None:

@@ -14,7 +14,12 @@ def is_same_value(field: str, value: Any, text: str) -> bool:
         return same_url(value, text)
     if field in ("host", "email"):
         return str(value).strip().casefold().rstrip(".") == text.casefold()
-    return bool(value == text)
+    return bool(as_written(value) == text)
+
+
+def as_written(value: Any) -> Any:
+    """What a form has for the value that a record shows: a text for a boolean or an integer."""
+    return str(int(value)) if isinstance(value, int) else value
 
 
 def same_url(one: str, other: str) -> bool:

@@ -38,10 +38,11 @@ from contract_tests.evidence.observation import (
     same_beginning,
     title_of,
 )
-from contract_tests.evidence.urls import holds_text, is_same_value, same_url
+from contract_tests.evidence.urls import as_written, holds_text, is_same_value, same_url
 from contract_tests.rules.operations import accepted, fails_each_time, judge_failure
 from link_management_contract import Resource
 
+SHOWN_TYPES = {"boolean": bool, "integer": int}
 MAX_SHORT = 200  # characters; what becomes of longer texts is open
 OMITTING = frozenset({Chapter.OMITTING})
 Stored = tuple[Mapping[str, str], Record, Exchange]  # a form that was accepted, the record shown afterwards, and where
@@ -272,11 +273,12 @@ def _is_renamed(change: Change, resource: Resource) -> bool:
 def comes_back(evidence: Evidence, field: str) -> Observations:
     """What was written and is shown; what becomes of a value outside the documented ones is open."""
     documented = evidence.resource.fields[field].values if field in evidence.resource.fields else ()
+    shown_type = SHOWN_TYPES.get(evidence.resource.record_schema.get(field, {}).get("type", ""), str)
     for form, record, exchange in _stored(evidence):
         is_within_limit = len(form.get(field, "")) <= MAX_SHORT
         is_judged = is_within_limit and (not documented or form.get(field) in documented)
-        if form.get(field) and isinstance(record.get(field), str) and is_judged:
-            expected, received = from_first_difference(form[field], record[field])
+        if form.get(field) and type(record.get(field)) is shown_type and is_judged:
+            expected, received = from_first_difference(form[field], as_written(record[field]))
             holds, at = is_same_value(field, record[field], form[field]), field_pointer(exchange, record, field)
             title = title_of(exchange, record, field)
             yield decide(exchange, holds, f"{title}: {expected}", f"{title}: {received}", at)

@@ -31,18 +31,30 @@ def test_a_field_added_to_a_form_in_the_contract_is_served(
     assert client.get("/api/splash-pages/1").json["data"]["slogan"] == stored
 
 
-def test_a_field_that_is_in_the_read_shape_and_a_form_is_shown(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("shown", "written", "values"),
+    [
+        ("{type: string}", "{type: string}", ("", "a", "a")),
+        ("{type: integer}", "{type: integer}", (0, "7", 7)),
+        ("{type: boolean}", "{$ref: '#/components/schemas/FormBoolean'}", (False, "1", True)),
+    ],
+    ids=["text", "integer", "boolean"],
+)
+def test_a_field_that_is_in_the_read_shape_and_a_form_is_shown(
+    tmp_path: Path, shown: str, written: str, values: tuple[object, str, object]
+) -> None:
     contract = tmp_path / "openapi.yaml"
     text = OPENAPI.read_text("utf-8")
-    text = text.replace(
-        "        host: {type: string}\n", "        host: {type: string}\n        note: {type: string}\n"
-    )
+    text = text.replace("        host: {type: string}\n", f"        host: {{type: string}}\n        note: {shown}\n")
     text = text.replace(
         "        custom_not_found_url: {type: string, examples: ['https://www.example.com/not-found']}\n",
-        "        custom_not_found_url: {type: string}\n        note: {type: string}\n",
+        f"        custom_not_found_url: {{type: string}}\n        note: {written}\n",
     )
     contract.write_text(text, "utf-8")
     client = Client(in_process(create_app(Settings(contract=contract))))
-    assert client.get("/api/domains/1").json["data"]["note"] == ""
-    client.post("/api/domains/1", {"note": "a"})
-    assert client.get("/api/domains/1").json["data"]["note"] == "a"
+    before, value, after = values
+    created = client.create("/api/domains", {"host": "new.example.com"})
+    for identifier in (1, created):
+        assert client.get(f"/api/domains/{identifier}").json["data"]["note"] == before
+        client.post(f"/api/domains/{identifier}", {"note": value})
+        assert client.get(f"/api/domains/{identifier}").json["data"]["note"] == after

@@ -808,6 +808,7 @@ def refused(form: dict[str, FormValue], status: int = 422) -> Exchange:
 
 
 A, B = {"host": "a"}, {"host": "b"}
+OFF, ON = {"is_enabled": False}, {"is_enabled": True}
 CALLED_B = (written(7, {"host": "b"}), A, B)
 
 
@@ -823,6 +824,8 @@ CALLED_B = (written(7, {"host": "b"}), A, B)
         ("refused-update-changes-nothing", updates((refused({"host": "b"}), A, A)), "S"),
         ("refused-update-changes-nothing", updates((refused({"host": "b"}), A, B)), "V"),
         ("refused-update-changes-nothing", updates((refused({"host": "b"}), A, {"host": "c"})), "S"),
+        ("refused-update-changes-nothing", updates((refused({"is_enabled": "1"}), OFF, ON)), "V"),
+        ("refused-update-changes-nothing", updates((refused({"is_enabled": "1"}), OFF, OFF)), "S"),
         ("refused-update-changes-nothing", updates(CALLED_B), "N"),
         ("update-leaves-what-only-the-server-sets", updates((written(7, {"custom_index_url": "x"}), {}, {})), "S"),
         (

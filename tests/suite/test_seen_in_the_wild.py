@@ -402,6 +402,11 @@ def test_a_slash_after_a_bare_host_means_nothing() -> None:
     assert not is_same_value("custom_index_url", "https://www.example.com/a/", "https://www.example.com/a")
 
 
+@pytest.mark.parametrize(("value", "text", "is_same"), [(True, "1", True), (False, "1", False), (5, "5", True)])
+def test_a_boolean_and_a_number_come_back_as_such(*, value: object, text: str, is_same: bool) -> None:
+    assert is_same_value("is_wildcard", value, text) is is_same
+
+
 @pytest.mark.parametrize("resource", [S, pytest.param(D, marks=FURTHER), pytest.param(N, marks=FURTHER)])
 @pytest.mark.parametrize(("records", "beyond"), [(60, "250, 500, 1000"), (1100, "")])
 def test_page_sizes_that_no_list_could_fill_are_noted(resource: str, records: int, beyond: str) -> None:
