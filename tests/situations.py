@@ -343,10 +343,12 @@ class Judgement:
 
     Attributes:
         seconds: how long the run took, by the clock that waits go by.
+        waited: the seconds in which it waited.
     """
 
     outcome: Outcome
     seconds: float
+    waited: float
 
 
 def judge(situation: str, seed: int, stack: str, defect: str = "") -> list[Judgement]:
@@ -364,7 +366,7 @@ def judge_server(
 ) -> list[Judgement]:
     """Judge a server in some weather, on a clock of its own."""
     with ExitStack() as stacked:
-        stacked.enter_context(SimulatedClock().running())
+        clock = stacked.enter_context(SimulatedClock().running())
         limits, connection = Limits(requests=3000), weathered_connection(weather, forward)
         options = Options(BASE_URL, KEYS[0], second_api_key=KEYS[1], limits=limits, connection=connection, seed=seed)
         options = replace(options, **changes)
@@ -372,7 +374,7 @@ def judge_server(
         def judge_once(number: int) -> Judgement:
             started = time.monotonic()
             outcome = running.run(CONTRACT, options, Ledger(token=f"x{seed:03x}{number}"))
-            return Judgement(outcome, time.monotonic() - started)
+            return Judgement(outcome, time.monotonic() - started, sum(clock.slept))
 
         return list(stacked.enter_context(ThreadPoolExecutor(run_count)).map(judge_once, range(run_count)))
 
