@@ -151,9 +151,10 @@ def chromium() -> str:
 
 @pytest.fixture(scope="session")
 def browser(chromium: str) -> Iterator[Browser]:
-    """Chromium, under way."""
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - most tests do without
+    """Chromium, under way; on a busy machine, pages take their time."""
+    from playwright.sync_api import expect, sync_playwright  # noqa: PLC0415 - most tests do without
 
+    expect.set_options(timeout=60_000)  # milliseconds
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM)
         yield running

@@ -22,6 +22,7 @@ from contract_tests.target.budget import Limits
 from contract_tests.verdicts.verdicts import VIOLATED, Result, Verdict
 from mock_server import MockServer
 from mock_server.defects import DEFECTS
+from mock_server.defects.custom import MOMENT
 
 RULES = [rule for rule in CONTRACT.rules.values() if rule.decided_by == "round"]
 NAMES = [name for name, defect in DEFECTS.items() if defect.rule.startswith("concurrency.")]
@@ -48,9 +49,10 @@ def broken(results: dict[str, Result]) -> set[str]:
     return {each.rule.id for each in results.values() if each.verdict in VIOLATED}
 
 
-def judged_until_found(rule: str, base_url: str, resource: str) -> dict[str, Result]:
+def judged_until_found(rule: str, base_url: str, resource: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Result]:
     """The results of more and more rounds until they break a rule: on a busy machine, few requests overlap."""
-    for rounds in (2, 8, 32):
+    for rounds, moment in ((2, MOMENT), (8, 4 * MOMENT), (32, 16 * MOMENT)):
+        monkeypatch.setattr("mock_server.defects.custom.MOMENT", moment)
         results = judged(base_url, resource, rounds=rounds)
         if rule in broken(results):
             break
@@ -59,11 +61,13 @@ def judged_until_found(rule: str, base_url: str, resource: str) -> dict[str, Res
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_a_defect_that_shows_only_then_is_caught_by_its_rule(few_at_once: None, name: str) -> None:
+def test_a_defect_that_shows_only_then_is_caught_by_its_rule(
+    few_at_once: None, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     defect = DEFECTS[name]
     resource = defect.resources[0] if defect.resources else "domains"
     with MockServer(defects=(name,), fixture="empty", records=3) as server:
-        results = judged_until_found(defect.rule, server.base_url, resource)
+        results = judged_until_found(defect.rule, server.base_url, resource, monkeypatch)
     assert defect.rule in broken(results) <= {defect.rule, *defect.implied_rules}
     finding = results[f"{defect.rule}[{resource}]"].findings[0]
     assert " rounds" in finding.received
