@@ -89,7 +89,7 @@ def run_command(contract: Contract, options: RunOptions) -> int:
         document = results.as_dict(outcome)
     _show(options, outcome, document, changes)
     status = _gated(outcome, regression) if regression else outcome.status
-    if status != outcome.status:
+    if outcome.status and not status:
         say("no worse than the baseline")
     return status
 
