@@ -343,12 +343,12 @@ class Judgement:
 
     Attributes:
         seconds: how long the run took, by the clock that waits go by.
-        waited: the seconds in which it waited.
+        wait_seconds: how many of them it waited.
     """
 
     outcome: Outcome
     seconds: float
-    waited: float
+    wait_seconds: float
 
 
 def judge(situation: str, seed: int, stack: str, defect: str = "") -> list[Judgement]:

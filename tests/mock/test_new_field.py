@@ -32,7 +32,7 @@ def test_a_field_added_to_a_form_in_the_contract_is_served(
 
 
 @pytest.mark.parametrize(
-    ("shown", "written", "values"),
+    ("read_schema", "form_schema", "values"),
     [
         ("{type: string}", "{type: string}", ("", "a", "a")),
         ("{type: integer}", "{type: integer}", (0, "7", 7)),
@@ -41,14 +41,16 @@ def test_a_field_added_to_a_form_in_the_contract_is_served(
     ids=["text", "integer", "boolean"],
 )
 def test_a_field_that_is_in_the_read_shape_and_a_form_is_shown(
-    tmp_path: Path, shown: str, written: str, values: tuple[object, str, object]
+    tmp_path: Path, read_schema: str, form_schema: str, values: tuple[object, str, object]
 ) -> None:
     contract = tmp_path / "openapi.yaml"
     text = OPENAPI.read_text("utf-8")
-    text = text.replace("        host: {type: string}\n", f"        host: {{type: string}}\n        note: {shown}\n")
+    text = text.replace(
+        "        host: {type: string}\n", f"        host: {{type: string}}\n        note: {read_schema}\n"
+    )
     text = text.replace(
         "        custom_not_found_url: {type: string, examples: ['https://www.example.com/not-found']}\n",
-        f"        custom_not_found_url: {{type: string}}\n        note: {written}\n",
+        f"        custom_not_found_url: {{type: string}}\n        note: {form_schema}\n",
     )
     contract.write_text(text, "utf-8")
     client = Client(in_process(create_app(Settings(contract=contract))))

@@ -84,7 +84,7 @@ def test_a_limit_that_refuses_every_other_request_is_not_how_the_server_refuses_
 def test_an_operation_that_never_works_costs_the_time_until_it_counts_and_hardly_more(defect: str) -> None:
     [calm], [failing] = judge("calm", 0, "mock"), judge("calm", 0, "mock", defect)
     assert failing.outcome.status == 1
-    assert failing.waited - calm.waited < 3 * DOUBT  # for each resource
+    assert failing.wait_seconds - calm.wait_seconds < 3 * DOUBT  # for each resource
 
 
 def test_an_operation_that_never_works_is_no_outage() -> None:
