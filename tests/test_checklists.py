@@ -19,7 +19,6 @@ from mock_server.defects import DEFECTS
 ROOT = Path(__file__).parents[1]
 CONTRACT = shipped_contract()
 JUDGED_OTHERWISE = {"is_enabled": ("forms.one-enables", "forms.zero-disables")}  # what comes back of a form
-READ_SCHEMAS = {"splash-pages": "SplashPage", "domains": "Domain", "notification-handlers": "NotificationHandler"}
 WHOLE_FORMS = {"splash-pages": "SplashPageMost", "domains": "DomainMost"}
 
 FIELDS = [
@@ -102,7 +101,7 @@ def test_a_field_that_is_read_is_required_once_a_rule_on_its_type_gates_and_not_
 def test_each_field_that_is_read_stands_in_the_examples_and_in_the_specification() -> None:
     responses = CONTRACT.document["components"]["responses"]
     specification = set(re.findall("`([a-z_]+)`", (ROOT / "docs" / "specification.md").read_text("utf-8")))
-    for name, schema in READ_SCHEMAS.items():
+    for name, schema in walk.READ_SCHEMAS.items():
         shown = set(CONTRACT.resources[name].record_schema)
         (listed,), read = (
             responses[f"{schema}{kind}"]["content"]["application/json"]["example"]["data"] for kind in ("List", "Read")

@@ -16,6 +16,7 @@ from urllib.request import urlopen
 
 import pytest
 from shell import MOCK_SERVER, NODE, ROOT, TOOLS, ended
+from walk import READ_SCHEMAS
 
 from link_management_contract import load_yaml, shipped_contract
 from mock_server import MockServer
@@ -25,7 +26,6 @@ PACKAGE, TESTS = ROOT / "clients" / "javascript", ROOT / "tests" / "javascript"
 INDEX = (PACKAGE / "src" / "index.d.ts").read_text("utf-8")
 CONTROL = load_yaml((ROOT / "mock_server" / "control" / "openapi.yaml").read_text("utf-8"))["components"]["schemas"]
 NAMES = {"string": "string", "integer": "number", "boolean": "boolean", "null": "null"}
-INTERFACES = {"splash-pages": "SplashPage", "domains": "Domain", "notification-handlers": "NotificationHandler"}
 SECONDS = 60  # in which a mock has to be gone, even on a busy machine
 STARTED = f"""
 import {{ startMock }} from {json.dumps(str(PACKAGE / "src" / "index.js"))};
@@ -58,7 +58,7 @@ def typescript(schema: dict[str, Any]) -> str:
     return " | ".join(NAMES[each] for each in types)
 
 
-@pytest.mark.parametrize("resource", INTERFACES)
+@pytest.mark.parametrize("resource", READ_SCHEMAS)
 def test_records_have_the_fields_that_a_fixture_may_have(resource: str) -> None:
     account = fixture_schema(shipped_contract().resources.values())["properties"]["accounts"]["items"]
     schema = account["properties"]["records"]["properties"][resource]["items"]
@@ -66,7 +66,9 @@ def test_records_have_the_fields_that_a_fixture_may_have(resource: str) -> None:
         name if name in schema["required"] else f"{name}?": typescript(field)
         for name, field in schema["properties"].items()
     }
-    assert interface(INTERFACES[resource]) == fields, f"src/index.d.ts of clients/javascript: {INTERFACES[resource]}"
+    assert interface(READ_SCHEMAS[resource]) == fields, (
+        f"src/index.d.ts of clients/javascript: {READ_SCHEMAS[resource]}"
+    )
 
 
 def test_what_the_control_plane_takes_and_shows_is_declared() -> None:

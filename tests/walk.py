@@ -31,6 +31,7 @@ class Resource:
         return self.least | {"name": f"Walk {number}"}
 
 
+READ_SCHEMAS = {"splash-pages": "SplashPage", "domains": "Domain", "notification-handlers": "NotificationHandler"}
 IMAGE = ("image.png", PNG, "image/png")
 RESOURCES = (
     Resource(

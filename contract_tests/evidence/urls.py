@@ -14,10 +14,10 @@ def is_same_value(field: str, value: Any, text: str) -> bool:
         return same_url(value, text)
     if field in ("host", "email"):
         return str(value).strip().casefold().rstrip(".") == text.casefold()
-    return bool(as_written(value) == text)
+    return bool(form_text(value) == text)
 
 
-def as_written(value: Any) -> Any:
+def form_text(value: Any) -> Any:
     """What a form has for the value that a record shows: a text for a boolean or an integer."""
     return str(int(value)) if isinstance(value, int) else value
 

@@ -38,7 +38,7 @@ from contract_tests.evidence.observation import (
     same_beginning,
     title_of,
 )
-from contract_tests.evidence.urls import as_written, holds_text, is_same_value, same_url
+from contract_tests.evidence.urls import form_text, holds_text, is_same_value, same_url
 from contract_tests.rules.operations import accepted, fails_each_time, judge_failure
 from link_management_contract import Resource
 
@@ -278,7 +278,7 @@ def comes_back(evidence: Evidence, field: str) -> Observations:
         is_within_limit = len(form.get(field, "")) <= MAX_SHORT
         is_judged = is_within_limit and (not documented or form.get(field) in documented)
         if form.get(field) and type(record.get(field)) is shown_type and is_judged:
-            expected, received = from_first_difference(form[field], as_written(record[field]))
+            expected, received = from_first_difference(form[field], form_text(record[field]))
             holds, at = is_same_value(field, record[field], form[field]), field_pointer(exchange, record, field)
             title = title_of(exchange, record, field)
             yield decide(exchange, holds, f"{title}: {expected}", f"{title}: {received}", at)

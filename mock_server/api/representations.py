@@ -4,13 +4,12 @@ import json
 import logging
 import re
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
 from html import escape
 from http import HTTPStatus
-from itertools import repeat
 from typing import Any
 from wsgiref.types import WSGIEnvironment
 
@@ -37,6 +36,7 @@ MEDIA_TYPES = {
     "text": "text/plain; charset=utf-8",
 }
 _dumped = json.JSONEncoder(ensure_ascii=False).encode
+NEVER_SET: Mapping[str, Any] = {"boolean": False, "integer": 0}  # what a field shows; a text is empty
 GENERIC_KEYS = {"telegram": "token", "telegram_chat_id": "chat"}
 
 
@@ -54,8 +54,10 @@ class Representations:
         self._cache_key = object()  # of the JSON that is written with these choices
 
     def record(self, resource: Resource, record: Record) -> dict[str, Any]:
-        texts = map(record.values.get, resource.record_schema, repeat(""))
-        fields: dict[str, Any] = dict(zip(resource.record_schema, texts, strict=True))
+        fields: dict[str, Any] = {
+            name: record.values.get(name, NEVER_SET.get(str(schema.get("type")), ""))
+            for name, schema in resource.record_schema.items()
+        }
         utc_offset = timedelta(hours=HOURS_FROM_UTC[self._choices["time-zone"]])
         fields["id"] = record.id
         fields["datetime"] = (record.created + utc_offset).isoformat(" ", "seconds")

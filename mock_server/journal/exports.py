@@ -143,7 +143,8 @@ def curl(entry: Entry, host_url: str) -> str:
         path = path.replace("_", "%5F", 1)
     target = path + query
     if not target.startswith("/"):  # of OPTIONS *
-        words, target = [*words, "--request-target", target], "/"
+        words += ["--request-target", target]
+        target = "/"
     words.append(host_url.rstrip("/") + target)
     key = f' -H "Authorization: Bearer {VARIABLE}"' if entry.account and not is_sandbox(entry.account) else ""
     return f"curl -i --globoff --path-as-is{key} {' '.join(map(_quoted, words))}"

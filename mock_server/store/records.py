@@ -174,7 +174,6 @@ def _size(value: Any) -> int:
 
 EARLIEST, LATEST = 1970, 8998  # years that clocks can be set to
 TIME_FORMAT = "%Y-%m-%d %H:%M:%S"
-NEVER_SET: Mapping[Any, Any] = {"boolean": False, "integer": 0}  # what a field of a form shows; a text is empty
 
 
 class NewRecords:
@@ -196,13 +195,7 @@ class NewRecords:
             "scheme": f"{self._choices['domain-scheme']}://",
             "is_enabled": self._starts_enabled(resource),
         }
-        shown_fields = [
-            (name, resource.record_schema[name].get("type"))
-            for name in resource.fields
-            if name in resource.record_schema
-        ]
-        never_set = {name: NEVER_SET[kind] for name, kind in shown_fields if kind in NEVER_SET}
-        return never_set | {name: value for name, value in starts.items() if name in resource.record_schema}
+        return {name: value for name, value in starts.items() if name in resource.record_schema}
 
     def _starts_enabled(self, resource: Resource) -> bool:
         point = "handler-starts" if "is_enabled" in resource.fields else "domain-starts"
