@@ -88,8 +88,7 @@ class Target:
     def send(self, request: Request, witness: Witness | None = None) -> Exchange:
         """Send a request; up to three times if it fails, and again once trouble has passed that is not its own.
 
-        Creates are only sent again after an answer that refuses them for now. Of requests that time out, two tries are
-        enough.
+        Creates are only sent again after an answer that refuses them for now.
 
         Args:
             witness: sends a write of the same kind about another record, and returns the answer that matters.
