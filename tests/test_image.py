@@ -169,6 +169,10 @@ def test_the_image_serves_and_judges_as_an_ordinary_user_and_stops_when_told(ima
     print(f"{more / 1e6:.1f} MB on top of the base")
     assert 0 < more <= MOST_BYTES
 
+    assert image.config["ExposedPorts"] == {"8000/tcp": {}}
+    writable = (str(image.files / "opt"), "(", "-user", "1000", "-o", "-perm", "-o+w", ")", "!", "-type", "l")
+    assert printed("find", *writable) == ""
+
     began = time.monotonic()
     with image.running() as (process, mock):
         record = json.loads(image.printed(mock, "python3", "-c", READ))

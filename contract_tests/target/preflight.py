@@ -32,7 +32,8 @@ def preflight(target: Target, resources: Iterable[Resource]) -> None:
         lists.append(_list(target, resource))
         if lists[-1].timed_out:
             raise UnusableTargetError(
-                f"{lists[-1].error}, tried three times ({lists[-1].request.path}); give a longer --timeout if it is only slow"
+                f"{lists[-1].error}, tried three times ({lists[-1].request.path});"
+                " give a longer --timeout if it is only slow"
             )
     if any(map(_is_list, lists)):
         _check_second_key(target, resource_list)

@@ -13,7 +13,7 @@ from link_management_contract import Field, Resource
 from mock_server.errors import Refusal
 from mock_server.http.context import context_of
 from mock_server.http.form_parts import MalformedFormError, Part, TooManyPartsError, multipart, urlencoded
-from mock_server.http.messages import read_body
+from mock_server.http.messages import read_body, refuse_unread
 from mock_server.settings.choices import Choices
 from mock_server.store.records import Uploads
 
@@ -104,6 +104,7 @@ class Forms:
             if self._choices["json-body"] == "415":
                 correction = f'not "{request.mimetype}"' if request.mimetype else "and say so in the Content-Type"
                 raise Refusal("415", f"Send a form as {MULTIPART}, {correction}.")
+            refuse_unread(request.environ)
             return {}
         body, context = read_body(request.environ, self._max_body), context_of(request.environ)
         context.parts = {}  # if it cannot be read, nobody need try again

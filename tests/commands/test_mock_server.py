@@ -1,26 +1,32 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from urllib.parse import urlsplit
 
 import pytest
 import requests
 import trustme
 import yaml
 from shell import MOCK_SERVER, failure, in_process, printed, running
+from upstream import wait_for
 from wire import HARBOUR, Client, over_network
 
 from mock_server import MockServer
 from mock_server.cli import parse, settings_of
-from mock_server.output import banner, remarks, saved, say
+from mock_server.output import MAX_WAITING_LINES, BatchHandler, banner, remarks, saved, say
 
 
 def served(*options: str) -> MockServer:
@@ -89,6 +95,18 @@ def test_a_log_that_nobody_reads_stops_nothing() -> None:
             assert client.get(f"/api/domains/?filler={'x' * 1500}").status == 200
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=120) == 0
+
+
+def test_of_log_lines_that_nobody_reads_the_oldest_are_lost() -> None:
+    handler, written, is_read = BatchHandler(), list[str](), threading.Event()
+    handler.stream = SimpleNamespace(write=lambda text: is_read.wait() and written.append(text), flush=lambda: None)
+    handler.emit(logging.makeLogRecord({"msg": "the first"}))
+    wait_for(lambda: not handler._waiting)  # noqa: SLF001 - it was taken to be written
+    for number in range(MAX_WAITING_LINES + 5):
+        handler.emit(logging.makeLogRecord({"msg": str(number)}))
+    is_read.set()
+    handler.finish()
+    assert "".join(written).split("\n")[:2] == ["the first", "5"]
 
 
 @pytest.mark.slow
@@ -505,6 +523,12 @@ def test_it_serves_https(tmp_path: Path) -> None:
         )
         assert answer.json()["links"]["next"].startswith(f"{base_url}/api/domains?page=2")
         assert requests.get(base_url, verify=str(ca), timeout=60).status_code == 200
+        for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+            context = ssl.create_default_context(cafile=str(ca))
+            context.minimum_version = context.maximum_version = version
+            port = urlsplit(base_url).port
+            with socket.create_connection(("127.0.0.1", port or 0), timeout=60) as connection:
+                context.wrap_socket(connection, server_hostname="127.0.0.1").close()
     assert "go together; give both" in failure("--tls-cert", str(cert))
     assert "cannot be used: " in failure("--tls-cert", str(ca), "--tls-key", str(key))
 

@@ -298,10 +298,6 @@ class TestClients:
             kept(server)
 
 
-def test_the_bound_of_an_answer_is_a_gibibyte() -> None:
-    assert proxied_exchange.MAX_ANSWER_BYTES == 2**30
-
-
 def test_an_upload_is_whole_though_the_answer_begins_before_its_end() -> None:
     came: list[bytes] = []
 

@@ -159,8 +159,10 @@ HEADS = {
     "an endless target": closed(get(b"/" + b"a" * LONG), 431),
     "an endless header": closed(b"GET / HTTP/1.1\r\nX: " + b"a" * LONG, 431),
     "endless headers": closed(b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * MANY, 431),
+    "101 headers": closed(domain(*[b"a: b"] * 99), 431),
     "endless line breaks": closed(b"\r\n" * LONG, 431),
     "a target of 60,000 bytes": answered(get(b"/api/" + b"a" * 60_000), 404),
+    "a target of 70,000 bytes": closed(get(b"/api/" + b"a" * 70_000), 414),
     "no header at all": waiting(b""),
     "half a method": waiting(b"G"),
     "half a head": waiting(b"GET /api/domains/1 HTTP/1.1\r\nHost: loc"),
@@ -254,6 +256,19 @@ BODIES = {
     "a part's name of 10^6 bytes": answered(form(part(b'name="' + b"n" * LONG + b'"') + END), 400),
     "an urlencoded name of 10^6 bytes": answered(create(b"Content-Length: 1000000", body=b"n" * LONG), 400),
     "a part of 100,000 headers": answered(form(b"--XX\r\n" + b"a: b\r\n" * MANY + b"\r\nx\r\n" + END), 400),
+    "a part of 21 headers": answered(
+        form(part(b'name="a"').replace(b"\r\n\r\n", b"\r\n" + b"a: b\r\n" * 20 + b"\r\n") + END), 400, says="20 headers"
+    ),
+    "a part with headers of 3 KiB": answered(
+        form(b"--XX\r\n" + b"a: " + b"b" * 3000 + b"\r\n\r\nx\r\n" + END), 400, says="2,048"
+    ),
+    "a text of 5 MB": answered(form(NAME + part(b'name="a"', b"x" * 5 * LONG) + END), 400, says="4,194,304"),
+    "a field of 1,100,000 characters": answered(
+        form(NAME + part(b'name="title"', b"x" * 1_100_000) + END), 400, says="1,048,576"
+    ),
+    "an urlencoded form of 1,100,000 bytes": answered(
+        create(length(b"a=" * 550_000), body=b"a=" * 550_000), 400, says="1,048,576"
+    ),
     "boundaries nested 1,000 deep": answered(form(NESTED), 400),
     "200,000 halves of a boundary": answered(form(NAME + b"--X\r\n" * 200_000 + END), 201),
     "a boundary that is a pattern": answered(form(NAME + END, media_type=FORM[:-2] + b'"(X+)+$"'), 400),

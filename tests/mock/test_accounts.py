@@ -90,13 +90,14 @@ def test_sandboxes_are_told_the_same_whatever_others_do(account: Callable[..., C
 
 @SHARED
 def test_the_sandbox_that_was_not_used_for_longest_goes_first(account: Callable[..., Client]) -> None:
-    for number in range(3):
-        account(f"sandbox-{number}").create("/api/projects", {"name": "Kept"})
+    for key in ("mine", "sandbox-0", "sandbox-1", "sandbox-2"):
+        account(key).create("/api/projects", {"name": "Kept"})
     assert names(account("sandbox-0"))[0] == "Kept"
     account("sandbox-3").get("/api/domains/")
     assert names(account("sandbox-0"))[0] == "Kept"
     assert names(account("sandbox-2"))[0] == "Kept"
     assert names(account("sandbox-1"))[0] != "Kept"
+    assert names(account("mine"))[0] == "Kept"
 
 
 @SHARED

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import select
 import socket
 import threading
 import time
@@ -18,6 +20,8 @@ from upstream import wait_for
 from wire import HARBOUR, Client, over_network
 
 from mock_server import MockServer
+from mock_server.http.gateway import Gateway
+from mock_server.server import _most_connections
 
 MOST_MEMORY = 300  # MB
 SOON = 40.0  # seconds, of the minute or so for which a hostile client is held
@@ -144,6 +148,38 @@ def test_idle_connections_end_and_there_are_never_too_many(monkeypatch: pytest.M
         assert [connection.recv(100) for connection in idle[:8]] == [b""] * 8
 
 
+def test_a_connection_too_many_waits_until_another_closes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mock_server.server.MAX_CONNECTIONS", 2)
+    asks = hostile.head("GET", "/api/domains/1", HARBOUR)
+    with MockServer() as server, ExitStack() as stack:
+        first, second, third = (stack.enter_context(connected(server)) for _ in range(3))
+        for connection in (first, second, third):
+            connection.sendall(asks)
+        assert first.recv(65536).startswith(b"HTTP/1.1 200 ")
+        assert second.recv(65536).startswith(b"HTTP/1.1 200 ")
+        assert select.select([third], [], [], 0.5)[0] == []
+        first.close()
+        assert third.recv(65536).startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize(("open_files", "connections"), [(300, 200), (100_000, 1000), (50, 1)])
+def test_some_files_are_left_to_others(monkeypatch: pytest.MonkeyPatch, open_files: int, connections: int) -> None:
+    monkeypatch.setattr("resource.getrlimit", lambda _: (open_files, open_files))
+    assert _most_connections() == connections
+
+
+def test_a_form_that_nobody_reads_must_come_whole_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mock_server.http.messages.SECONDS_FOR_A_BODY", 0.3)
+    with MockServer(choices={"json-body": "no-fields"}) as server, connected(server) as connection:
+        client = Client(over_network(server.base_url))
+        before = client.get("/api/domains/1").json
+        connection.sendall(
+            hostile.head("POST", "/api/domains/1", HARBOUR, Content_Type="application/json", Content_Length="50")
+        )
+        assert connection.recv(100).startswith(b"HTTP/1.1 408 ")
+        assert client.get("/api/domains/1").json == before
+
+
 def test_a_body_that_drips_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mock_server.http.messages.SECONDS_FOR_A_BODY", 0.3)
     with MockServer() as server, connected(server) as connection:
@@ -263,6 +299,39 @@ def test_answers_wait_in_bounded_number(monkeypatch: pytest.MonkeyPatch, caplog:
         wait_for(lambda: len(server.running.journal.find()) == 2)
         assert answer(server, asks).startswith(b"HTTP/1.1 200 ")
         assert "An answer is sent without its delay: 2 are waiting already." in caplog.text
+
+
+def test_long_answers_wait_in_bounded_size(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr("mock_server.http.gateway.LONG_ANSWER", 10_000)
+    monkeypatch.setattr("mock_server.http.gateway.MAX_HELD_BYTES", 15_000)
+    waits, asks = (
+        hostile.head("GET", "/api/domains/?results_per_page=100", HARBOUR, **prefer)
+        for prefer in ({"Prefer": "delay=30"}, {})
+    )
+    with MockServer() as server, connected(server) as first:
+        assert answer(server, asks).startswith(b"HTTP/1.1 200 ")
+        first.sendall(waits)
+        wait_for(lambda: len(server.running.journal.find()) == 2)
+        assert answer(server, asks).startswith(b"HTTP/1.1 503 ")
+        monkeypatch.setattr("mock_server.http.gateway.MAX_HELD_BYTES", 5_000)
+        assert answer(server, hostile.head("GET", "/api/domains/1", HARBOUR, Prefer="delay=30")).startswith(
+            b"HTTP/1.1 200 "
+        )
+        assert "An answer is sent without its delay: 1 are waiting already." in caplog.text
+
+
+@pytest.mark.parametrize("seconds_for_a_piece", [1000, 0.05], ids=["not read", "read slowly"])
+def test_a_long_answer_that_is_not_read_is_cut_off(monkeypatch: pytest.MonkeyPatch, seconds_for_a_piece: float) -> None:
+    monkeypatch.setattr("mock_server.http.messages.SECONDS_FOR_A_BODY", 0.3)
+    monkeypatch.setattr("mock_server.http.messages.MIN_BYTES_PER_SECOND", 10**9)
+    sent = list[dict[str, Any]]()
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+        await asyncio.sleep(seconds_for_a_piece)
+
+    asyncio.run(Gateway._send_long([b"x" * 2**20], send))  # noqa: SLF001 - whose client may be as slow as it likes
+    assert sent[-1].get("more_body")
 
 
 FORM: dict[str, Any] = {"Content_Type": hostile.FORM}

@@ -11,7 +11,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from wire import PNG, Client, over_network
+from werkzeug.test import EnvironBuilder
+from wire import HARBOUR, PNG, Client, over_network
 
 from mock_server import MockServer
 
@@ -272,6 +273,12 @@ def test_a_connection_that_ends_within_the_body_stores_nothing(
     with connect(server) as connection:
         connection.sendall(head.encode() + body[:cut])
     assert splash_pages(server, key) == before
+
+
+@pytest.mark.parametrize(("key", "most"), [(HARBOUR, 16 * 2**20), ("unknown", 16 * 2**10), ("", 16 * 2**10)])
+def test_little_is_kept_of_a_body_whose_key_opens_no_account(key: str, most: int) -> None:
+    environ = EnvironBuilder("/api/projects", headers=[("Authorization", f"Bearer {key}")]).get_environ()
+    assert MockServer().running.body_limit(environ) == most
 
 
 def test_a_chunked_body_is_read_as_any_other(server: MockServer) -> None:

@@ -124,9 +124,12 @@ def test_a_form_does_not_reach_it(server: MockServer) -> None:
     assert (status, body["errors"][0]["title"]) == (415, "Send JSON, with the header Content-Type: application/json.")
 
 
+CONTROL_PATHS = ("/", "/_mock/state", "/_mock/openapi.yaml", "/_mock/console/journal", "/_mock/static/console.js")
+
+
 def test_beyond_this_machine_there_is_none() -> None:
     with MockServer("0.0.0.0") as server:
-        assert ask(server, "GET", "/_mock/state")[0] == 404
+        assert {path: ask(server, "GET", path)[0] for path in CONTROL_PATHS} == dict.fromkeys(CONTROL_PATHS, 404)
 
 
 def test_a_form_of_another_origin_reaches_no_page_of_the_console(server: MockServer) -> None:
@@ -217,11 +220,12 @@ def test_a_path_of_control_is_known_in_its_own_spelling_alone(server: MockServer
 
 def test_a_wrong_token_is_logged_and_answered_late(caplog: pytest.LogCaptureFixture) -> None:
     environ = EnvironBuilder("/_mock/state", headers=[("Authorization", "Bearer guessed")]).get_environ()
+    environ["REMOTE_ADDR"] = "192.0.2.7"
     notes = context_of(environ)
     with caplog.at_level("WARNING"):
         answer = Response.from_app(Control(Settings(), TOKEN), environ)
     assert (answer.status_code, notes.delay) == (401, 1.0)
-    assert "control: a wrong token" in caplog.text
+    assert "control: a wrong token from 192.0.2.7" in caplog.text
     assert "guessed" not in caplog.text
 
 
@@ -234,9 +238,17 @@ def test_a_wrong_token_is_answered_late_however_many_answers_wait(monkeypatch: p
         assert time.monotonic() - began >= 0.2
 
 
+def test_a_body_that_is_too_long_resets_nothing(server: MockServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mock_server.control.plane.MAX_BODY_BYTES", 100)
+    status, body = ask(server, "POST", "/_mock/reset", {"open": {}, "comment": "x" * 100})
+    assert (status, body["errors"][0]["title"]) == (413, "The body is too long; send 100 bytes at most.")
+
+
 def test_beyond_this_machine_a_token_opens_it() -> None:
     with MockServer("0.0.0.0", control_token=TOKEN) as server:
-        url = f"http://127.0.0.1:{server.origin.rpartition(':')[2]}/_mock/state"
+        origin = f"http://127.0.0.1:{server.origin.rpartition(':')[2]}"
+        assert {requests.get(f"{origin}{path}", timeout=60).status_code for path in CONTROL_PATHS} == {401}
+        url = f"{origin}/_mock/state"
         given: list[Any] = [
             {},
             {"headers": {"Authorization": "Bearer other"}},

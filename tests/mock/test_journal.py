@@ -71,6 +71,7 @@ def test_a_key_is_masked_however_json_and_urls_escape_it(key: str, content: str)
         {"X-Csrf-Token": "a-secret"},
         {"X-Client-Secret": "a-secret"},
         {"X-Password": "a-secret"},
+        {"X-Credential": "a-secret"},
         {"Authorization": "a-secret"},
         {"X-Signature": 'v=1, token="a-secret"'},
         {"Referer": "https://example.com/?a=1;token=a-secret"},
@@ -157,6 +158,13 @@ def test_keys_meant_for_others_are_masked_in_any_body(server: MockServer, media_
     ask(server, "POST", "/api/domains", data=body.encode(), headers={"Content-Type": media_type})
     assert len(journal(server)) == 1
     assert "a-secret" not in json.dumps(journal(server))
+
+
+def test_the_cookies_that_an_answer_sets_are_masked(server: MockServer) -> None:
+    answer = {"status": 200, "headers": {"Set-Cookie": "a=a-secret"}, "body": {}}
+    assert requests.post(f"{server.base_url}/_mock/forced", json=answer, timeout=60).ok
+    ask(server, "GET", "/api/domains/1")
+    assert journal(server)[-1]["answer_headers"]["Set-Cookie"] == "[key]"
 
 
 def test_keys_meant_for_others_are_masked_in_answers_and_addresses() -> None:

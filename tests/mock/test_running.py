@@ -18,6 +18,7 @@ from conformance import DOCUMENT
 from wire import HARBOUR, Client, over_network
 
 from mock_server import MockServer, Settings, SettingsError
+from mock_server.effects.effect import MAX_EFFECTS
 
 SHARED = pytest.mark.usefixtures("store")  # for what a store in Redis does in code of its own
 
@@ -64,6 +65,13 @@ def test_an_answer_is_forced_as_often_as_was_asked(server: MockServer, client: C
     assert [entry.forced for entry in server.running.journal.find(status="503")] == ["code=503"] * 2
 
 
+def test_no_more_is_forced_than_a_mock_has_room_for(server: MockServer) -> None:
+    for _ in range(MAX_EFFECTS):
+        control(server, "POST", "/forced", json={"prefer": "code=500"})
+    refused = control(server, "POST", "/forced", json={"prefer": "code=500"})
+    assert (refused.status_code, told(refused)) == (400, "100 answers and conditions are forced already; remove some")
+
+
 @SHARED
 def test_what_is_forced_for_ever_is_taken_back(server: MockServer, client: Client) -> None:
     for prefer in ("code=500", "code=501", "code=502"):
@@ -93,6 +101,7 @@ def test_what_is_forced_for_ever_is_taken_back(server: MockServer, client: Clien
         ({"status": 503, "headers": ["A"]}, '"headers" is not an object'),
         ({"status": 200, "field": "host"}, '"status" is 200, and a field is refused'),
         ({"body": "\ud800"}, '"body" cannot be written as JSON'),
+        ({"body": "x" * 2**20}, '"body" is longer than'),
         ({"body": json.loads("[" * 200 + "]" * 200)}, '"body" is longer than'),
         ({"body": json.loads("[[]," * 200 + "0" + "]" * 200)}, '"body" is longer than'),
         ({"status": 503, "method": "FETCH"}, '"method" is "FETCH"; expected one of *, GET'),

@@ -27,6 +27,7 @@ from wire import HARBOUR, Client, over_network
 from mock_server import MockServer, SettingsError
 from mock_server.control.shared_backend import SharedBackend
 from mock_server.errors import Refusal
+from mock_server.output import banner, ready
 from mock_server.server import Workers
 from mock_server.shared.journal import SharedJournal
 from mock_server.shared.store import StoreError
@@ -276,6 +277,13 @@ def test_bounds_hold_for_all_processes_together(
     with pytest.raises(SettingsError, match="there may be 20 snapshots, of 64 MiB together; delete one"):
         other.fixtures.snapshots["other"] = "accounts: []"
     one.fixtures.snapshots["one"] = "now: 2024-01-01 00:00:00"
+    monkeypatch.setattr("mock_server.shared.journal.LIMIT", 5000)
+    files = [(one, other)[number % 2].mock.forms.uploads.add("a", "image/png", b"x" * 1000) for number in range(5)]
+    assert [one.mock.forms.uploads.content(file) is not None for file in files] == [False, False, False, True, True]
+    one.journal.most_entries = other.journal.most_entries = 3
+    for number in range(5):
+        (one, other)[number % 2].app.test_client().get("/api/domains/1")
+    assert len(other.journal.find()) == 3
     account = other.mock.accounts.get(HARBOUR)
     assert account
     monkeypatch.setattr("mock_server.store.accounts.MAX_ACCOUNT_BYTES", 2000)
@@ -285,6 +293,13 @@ def test_bounds_hold_for_all_processes_together(
     with pytest.raises(Refusal, match="This account would take over 0 MiB"):
         add()
     assert account.collections["domains"].total == before
+
+
+def test_the_password_of_a_store_is_not_shown(redis_url: str, tmp_path: Path) -> None:
+    url = redis_url.replace("//", "//default:Kolibri@")  # which it takes, as it asks for none
+    with MockServer(store=url, store_prefix=str(tmp_path)) as server:
+        assert "Store        redis://" in banner(server)
+        assert "Kolibri" not in banner(server) + ready(server)
 
 
 def test_processes_that_make_sandboxes_at_once_keep_within_their_bound(redis_url: str, tmp_path: Path) -> None:
