@@ -83,7 +83,7 @@ SECURITY = [
     ("an answer ends after 1", proxied_exchange.MAX_ANSWER_BYTES, 2**30),
     ("GiB, a head after 64 KiB a line", upstream.MAX_HEADER_LINE, 64 * KB),
 ]
-OTHERS = [
+OTHER_PAGES = [
     ("docs/mock.md", "reported together, 50 of them at most", fixtures.MAX_MISTAKES, 50),
     ("docs/in-front-of-a-deployment.md", "compressed or over 1 MiB", proxy.LONGEST, MB),
     ("docs/testing-a-client.md", "take a minute, five times as long", [runs.MIN_SECONDS, runs.TIMES_AS_LONG], [60, 5]),
@@ -109,8 +109,8 @@ OTHERS = [
 
 
 @pytest.mark.parametrize(
-    ("page", "sentence", "value", "promised"), [*(("SECURITY.md", *row) for row in SECURITY), *OTHERS]
+    ("page", "sentence", "value", "promised_value"), [*(("SECURITY.md", *row) for row in SECURITY), *OTHER_PAGES]
 )
-def test_a_limit_is_what_its_page_says(page: str, sentence: str, value: Any, promised: Any) -> None:
+def test_a_limit_is_what_its_page_says(page: str, sentence: str, value: Any, promised_value: Any) -> None:
     assert sentence in (ROOT / page).read_text("utf-8")
-    assert value == promised
+    assert value == promised_value

@@ -98,15 +98,17 @@ def test_a_log_that_nobody_reads_stops_nothing() -> None:
 
 
 def test_of_log_lines_that_nobody_reads_the_oldest_are_lost() -> None:
-    handler, written, is_read = BatchHandler(), list[str](), threading.Event()
-    handler.stream = SimpleNamespace(write=lambda text: is_read.wait() and written.append(text), flush=lambda: None)
+    handler, written_texts, is_read = BatchHandler(), list[str](), threading.Event()
+    handler.stream = SimpleNamespace(
+        write=lambda text: is_read.wait() and written_texts.append(text), flush=lambda: None
+    )
     handler.emit(logging.makeLogRecord({"msg": "the first"}))
     wait_for(lambda: not handler._waiting)  # noqa: SLF001 - it was taken to be written
     for number in range(MAX_WAITING_LINES + 5):
         handler.emit(logging.makeLogRecord({"msg": str(number)}))
     is_read.set()
     handler.finish()
-    assert "".join(written).split("\n")[:2] == ["the first", "5"]
+    assert "".join(written_texts).split("\n")[:2] == ["the first", "5"]
 
 
 @pytest.mark.slow

@@ -324,14 +324,14 @@ def test_long_answers_wait_in_bounded_size(monkeypatch: pytest.MonkeyPatch, capl
 def test_a_long_answer_that_is_not_read_is_cut_off(monkeypatch: pytest.MonkeyPatch, seconds_for_a_piece: float) -> None:
     monkeypatch.setattr("mock_server.http.messages.SECONDS_FOR_A_BODY", 0.3)
     monkeypatch.setattr("mock_server.http.messages.MIN_BYTES_PER_SECOND", 10**9)
-    sent = list[dict[str, Any]]()
+    messages = list[dict[str, Any]]()
 
     async def send(message: dict[str, Any]) -> None:
-        sent.append(message)
+        messages.append(message)
         await asyncio.sleep(seconds_for_a_piece)
 
     asyncio.run(Gateway._send_long([b"x" * 2**20], send))  # noqa: SLF001 - whose client may be as slow as it likes
-    assert sent[-1].get("more_body")
+    assert messages[-1].get("more_body")
 
 
 FORM: dict[str, Any] = {"Content_Type": hostile.FORM}

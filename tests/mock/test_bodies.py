@@ -275,10 +275,10 @@ def test_a_connection_that_ends_within_the_body_stores_nothing(
     assert splash_pages(server, key) == before
 
 
-@pytest.mark.parametrize(("key", "most"), [(HARBOUR, 16 * 2**20), ("unknown", 16 * 2**10), ("", 16 * 2**10)])
-def test_little_is_kept_of_a_body_whose_key_opens_no_account(key: str, most: int) -> None:
+@pytest.mark.parametrize(("key", "max_bytes"), [(HARBOUR, 16 * 2**20), ("unknown", 16 * 2**10), ("", 16 * 2**10)])
+def test_little_is_kept_of_a_body_whose_key_opens_no_account(key: str, max_bytes: int) -> None:
     environ = EnvironBuilder("/api/projects", headers=[("Authorization", f"Bearer {key}")]).get_environ()
-    assert MockServer().running.body_limit(environ) == most
+    assert MockServer().running.body_limit(environ) == max_bytes
 
 
 def test_a_chunked_body_is_read_as_any_other(server: MockServer) -> None:

@@ -68,8 +68,8 @@ def test_an_answer_is_forced_as_often_as_was_asked(server: MockServer, client: C
 def test_no_more_is_forced_than_a_mock_has_room_for(server: MockServer) -> None:
     for _ in range(MAX_EFFECTS):
         control(server, "POST", "/forced", json={"prefer": "code=500"})
-    refused = control(server, "POST", "/forced", json={"prefer": "code=500"})
-    assert (refused.status_code, told(refused)) == (400, "100 answers and conditions are forced already; remove some")
+    answer = control(server, "POST", "/forced", json={"prefer": "code=500"})
+    assert (answer.status_code, told(answer)) == (400, "100 answers and conditions are forced already; remove some")
 
 
 @SHARED
