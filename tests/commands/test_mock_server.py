@@ -274,8 +274,8 @@ def test_a_client_that_never_reads_past_page_1_is_named_and_does_not_fail() -> N
     with running("--fail-on-remarks") as (process, lines):
         Client(over_network(lines[0].split()[-1])).get("/api/domains/?results_per_page=10")
         process.send_signal(signal.SIGTERM)
-        told, _ = process.communicate(timeout=120)
-    assert "page 1 alone was read by Harbour Books. This may be intended." in told
+        summary, _ = process.communicate(timeout=120)
+    assert "page 1 alone was read by Harbour Books. This may be intended." in summary
     assert process.returncode == 0
 
 

@@ -176,18 +176,20 @@ def test_with_rewrite_links_answers_that_are_compressed_or_long_stay_as_they_are
     body: bytes, headers: list[str]
 ) -> None:
     with Upstream(answer(body, *headers)) as up, in_front(up, rewrite_links=True) as server:
-        got = requests.get(f"{server.base_url}/api/domains/", stream=True)
-        assert got.raw.read(decode_content=False) == body
+        response = requests.get(f"{server.base_url}/api/domains/", stream=True)
+        assert response.raw.read(decode_content=False) == body
 
 
-@pytest.mark.parametrize("own", [(), ("Date: Mon, 02 Mar 2026 09:00:00 GMT", "Server: theirs")])
-def test_an_answer_has_one_date_and_one_server_which_are_the_deployments_if_it_sends_them(own: tuple[str, ...]) -> None:
-    with Upstream(answer(b"{}", *own)) as up, in_front(up) as server:
-        got = raw(server, b"GET /api/domains/1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-    head = got.partition(b"\r\n\r\n")[0].decode().split("\r\n")
-    lines = sorted(line for line in head if line.lower().startswith(("date: ", "server: ")))
-    assert [line.partition(":")[0].lower() for line in lines] == ["date", "server"]
-    assert not own or lines == ["date: Mon, 02 Mar 2026 09:00:00 GMT", "server: theirs"]
+@pytest.mark.parametrize(
+    "headers", [(), ("Date: Mon, 02 Mar 2026 09:00:00 GMT", "Server: theirs")], ids=["without", "with its own"]
+)
+def test_an_answer_has_one_date_and_one_server(headers: tuple[str, ...]) -> None:
+    with Upstream(answer(b"{}", *headers)) as up, in_front(up) as server:
+        response = raw(server, b"GET /api/domains/1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+    lines = response.partition(b"\r\n\r\n")[0].decode().split("\r\n")
+    header_lines = sorted(line for line in lines if line.lower().startswith(("date: ", "server: ")))
+    assert [line.partition(":")[0].lower() for line in header_lines] == ["date", "server"]
+    assert not headers or header_lines == ["date: Mon, 02 Mar 2026 09:00:00 GMT", "server: theirs"]
 
 
 def test_pages_of_other_origins_may_call_whatever_the_deployment_says_of_that() -> None:
@@ -373,9 +375,9 @@ class TestTls:
             there = f"https://localhost:{proxy.port}"
             with in_front(there, ca_bundle=proxy.ca_bundle) as server:
                 assert requests.get(f"{server.base_url}/api/domains/1").status_code == 502
-            key, begin, certificates = proxy.client_certificate.read_text().partition("-----BEGIN CERTIFICATE")
+            key, marker, certificates = proxy.client_certificate.read_text().partition("-----BEGIN CERTIFICATE")
             (tmp_path / "key.pem").write_text(key)
-            (tmp_path / "alone.pem").write_text(begin + certificates)
+            (tmp_path / "alone.pem").write_text(marker + certificates)
             ways: list[dict[str, Any]] = [
                 {"client_certificate": proxy.client_certificate},
                 {"client_certificate": tmp_path / "alone.pem", "client_key": tmp_path / "key.pem"},

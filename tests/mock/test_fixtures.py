@@ -175,15 +175,16 @@ def test_all_mistakes_are_told_at_once_with_account_record_and_line(tmp_path: Pa
 
 
 def test_of_many_mistakes_fifty_are_told_and_the_others_counted(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError) as told:
-        create_app(Settings(fixture=write(tmp_path, account("splash-pages", *({"id": 1 + n} for n in range(53))))))
-    first, *mistakes, last = str(told.value).splitlines()
+    nameless = [{"id": number} for number in range(1, 54)]
+    with pytest.raises(SettingsError) as refusal:
+        create_app(Settings(fixture=write(tmp_path, account("splash-pages", *nameless))))
+    first, *mistakes, last = str(refusal.value).splitlines()
     assert (first.endswith(": 53 mistakes"), len(mistakes), last.strip()) == (True, 50, "and 3 more")
 
 
 def test_the_fixture_that_the_page_shows_is_served(tmp_path: Path) -> None:
-    [shown] = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-    client = Client(in_process(create_app(Settings(fixture=write(tmp_path, shown)))), "my-key")
+    [example] = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    client = Client(in_process(create_app(Settings(fixture=write(tmp_path, example)))), "my-key")
     hosts = [domain["host"] for domain in client.get("/api/domains/").json["data"]]
     assert hosts == ["go.example.com", "links.example.com"]
 

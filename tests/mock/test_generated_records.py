@@ -38,13 +38,13 @@ def test_a_record_far_down_is_the_same_in_a_list_and_in_a_read() -> None:
 @pytest.mark.parametrize("fixture", ["demo", "empty"])
 def test_another_seed_changes_the_colours_alone(fixture: str) -> None:
     choices = {"splash-page-fields": "shown"}
-    pages = [
+    lists = [
         a_client(mock(fixture=fixture, records=20, seed=seed, choices=choices)).get("/api/splash-pages/").json["data"]
         for seed in (0, 7, 7)
     ]
-    colours = [[page.pop("color") for page in listed] for listed in pages]
+    colours = [[page.pop("color") for page in pages] for pages in lists]
     assert colours[0] != colours[1] == colours[2]
-    assert pages[0] == pages[1]
+    assert lists[0] == lists[1]
 
 
 @SHARED

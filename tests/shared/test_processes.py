@@ -57,10 +57,10 @@ def test_a_mock_of_three_processes_conforms_and_replaces_one_that_ends(redis_url
 def test_all_processes_stop_if_the_first_is_killed(redis_url: str, tmp_path: Path) -> None:
     with running("--store", redis_url, "--store-prefix", str(tmp_path), "--workers", "3") as (process, _):
         wait_for(lambda: len(spawned(process.pid)) >= 2)
-        others = spawned(process.pid)
+        workers = spawned(process.pid)
         process.kill()
         process.wait(timeout=120)
-        wait_for(lambda: all(map(has_ended, others)))
+        wait_for(lambda: all(map(has_ended, workers)))
 
 
 def test_a_process_that_cannot_start_is_tried_again_with_increasing_delays(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -350,7 +350,7 @@ def test_what_cannot_be_is_told_in_one_line(options: tuple[str, ...], told: str)
 
 
 @pytest.mark.parametrize(
-    ("options", "held"),
+    ("options", "setting"),
     [
         (("--fixture", "empty"), "fixture is 'demo'"),
         (("--open", "create-status=200"), "choices is {}"),
@@ -360,8 +360,8 @@ def test_what_cannot_be_is_told_in_one_line(options: tuple[str, ...], told: str)
     ids=["records", "choices", "defects", "conditions"],
 )
 def test_a_mock_that_starts_otherwise_does_not_share(
-    redis_url: str, tmp_path: Path, options: tuple[str, ...], held: str
+    redis_url: str, tmp_path: Path, options: tuple[str, ...], setting: str
 ) -> None:
     with MockServer(store=redis_url, store_prefix=str(tmp_path)):
         said = failure("--store", redis_url, "--store-prefix", str(tmp_path), *options)
-    assert f"the store holds a mock whose {held}; give the same options, or another --store-prefix" in said
+    assert f"the store holds a mock whose {setting}; give the same options, or another --store-prefix" in said

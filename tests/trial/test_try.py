@@ -193,8 +193,8 @@ def test_only_what_the_first_run_can_reveal_is_varied(tmp_path: Path) -> None:
 
 
 def test_first_comes_a_value_of_each_point_then_what_may_show_harm_then_the_other_values(tmp_path: Path) -> None:
-    only = [f"--only={name}" for name in ("503-once", "lost-create", "create-status", "order")]
-    ended = tried(*only, "--runs", "4", client=script(tmp_path, f"{BLIND}get('/api/domains/')"))
+    options = [f"--only={name}" for name in ("503-once", "lost-create", "create-status", "order")]
+    ended = tried(*options, "--runs", "4", client=script(tmp_path, f"{BLIND}get('/api/domains/')"))
     assert "not tried: 503-once\n" in ended.stdout
     assert re.findall(r"^run \d(?: of \d)?: (.*): passed, ", ended.stderr, re.MULTILINE) == [
         "default choices",
@@ -205,15 +205,15 @@ def test_first_comes_a_value_of_each_point_then_what_may_show_harm_then_the_othe
 
 
 def test_jobs_run_at_the_same_time(tmp_path: Path) -> None:
-    met = tmp_path / "met"
-    met.mkdir()
+    folder = tmp_path / "started"
+    folder.mkdir()
     text = f"""
 import time
 get('/api/domains/')
-met, ends = pathlib.Path({str(met)!r}), time.monotonic() + 50
-is_first = not list(met.iterdir())
-(met / str(os.getpid())).touch()
-while not is_first and len(list(met.iterdir())) < 3:
+folder, ends = pathlib.Path({str(folder)!r}), time.monotonic() + 50
+is_first = not list(folder.iterdir())
+(folder / str(os.getpid())).touch()
+while not is_first and len(list(folder.iterdir())) < 3:
     if time.monotonic() > ends: sys.exit('alone')
     time.sleep(0.05)
 """
