@@ -9,14 +9,19 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from mcp_client import KEYS, tools_in_process
 from shell import running
 from tls import TlsProxy
 
+from contract_tests import cli as suite
 from mock_server import MockServer
+from mock_server import cli as mock
 from mock_server.options import ACTIONS, OPTIONS
+from mock_server.trial.trouble import KINDS
 
 ROOT = Path(__file__).parents[1]
 PAGES = {
@@ -163,6 +168,30 @@ def test_the_page_of_the_mock_explains_twelve_options_and_names_the_others() -> 
     known = {option.flag for option in OPTIONS if option.group != ACTIONS}
     assert len(re.findall(r"^\| `--", options, re.MULTILINE)) == 12
     assert set(re.findall(r"`(--[a-z-]+)", options)) == known - {"--log-level"}
+
+
+def first_column(page: str, heading: str) -> list[str]:
+    """The names in the first column of a page's table, in order."""
+    table = PAGES[page].partition(f"\n| {heading} |")[2].partition("\n\n")[0]
+    return [name for cell in re.findall(r"^\| (.*?) \|", table, re.MULTILINE) for name in re.findall("`(.*?)`", cell)]
+
+
+def test_the_page_about_clients_explains_each_kind_of_trouble() -> None:
+    assert sorted(first_column("docs/testing-a-client.md", "name")) == sorted(KINDS)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("program", "main"), [("contract-tests", suite.main), ("mock-server", mock.main)], ids=["suite", "mock"]
+)
+async def test_the_page_for_agents_explains_each_tool(
+    program: str, main: Callable[[list[str]], int | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, key in KEYS.items():
+        monkeypatch.setenv(name, key)
+    async with tools_in_process(main) as client:
+        names = [tool.name for tool in (await client.list_tools()).tools]
+    assert sorted(first_column("docs/agents.md", f"`{program} mcp`")) == sorted(names)
 
 
 @pytest.mark.parametrize("name", [*PAGES, "action.yml", "Dockerfile"])

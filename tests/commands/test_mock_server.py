@@ -177,6 +177,7 @@ def test_an_unknown_option_gets_a_hint(option: str, hint: str) -> None:
         (["--condition", "lag=soon"], 'invalid condition "lag=soon": expected NAME or NAME=N, such as lag=0.3'),
         (["--condition", "lag=-1"], 'the condition "lag" is -1.0; expected a number from 0 to 1000'),
         (["--rate-limit", "60/m", "--condition", "rate-limit=5"], "give one of them"),
+        (["--cors", "off", "--cors-origin", "http://localhost:5173"], "--cors off and --cors-origin contradict"),
     ],
 )
 def test_a_mistake_is_told_in_one_line(options: list[str], message: str) -> None:
@@ -288,11 +289,42 @@ def test_a_mistake_that_is_ignored_does_not_fail() -> None:
     assert 'no remark is about "paging"' in failure("--ignore-remark", "paging")
 
 
+@pytest.mark.slow
+def test_a_client_that_never_reads_past_page_1_is_named_and_does_not_fail() -> None:
+    with running("--fail-on-remarks") as (process, lines):
+        Client(over_network(lines[0].split()[-1])).get("/api/domains/?results_per_page=10")
+        process.send_signal(signal.SIGTERM)
+        summary, _ = process.communicate(timeout=120)
+    assert "page 1 alone was read by Harbour Books. This may be intended." in summary
+    assert process.returncode == 0
+
+
 def test_a_rate_limit_is_given_in_requests_a_minute() -> None:
     with served("--rate-limit", "2/m") as server:
         client = Client(over_network(server.base_url))
         assert [client.get("/api/domains/1").status for _ in range(3)] == [200, 200, 429]
     assert 'invalid rate "60": expected something like 60/m' in failure("--rate-limit", "60")
+
+
+@pytest.mark.parametrize(
+    ("options", "allowed"),
+    [
+        ((), {"http://localhost:5173": "*", "http://localhost:6006": "*", "http://localhost:9009": "*"}),
+        (("--cors", "off"), {}),
+        (
+            ("--cors-origin", "http://localhost:5173", "--cors-origin", "http://localhost:6006"),
+            {"http://localhost:5173": "http://localhost:5173", "http://localhost:6006": "http://localhost:6006"},
+        ),
+    ],
+    ids=["default", "off", "two origins"],
+)
+def test_answers_are_open_to_the_pages_that_the_command_line_names(
+    options: tuple[str, ...], allowed: dict[str, str]
+) -> None:
+    with served(*options) as server:
+        for page in ("http://localhost:5173", "http://localhost:6006", "http://localhost:9009"):
+            answer = Client(over_network(server.base_url)).request("GET", "/api/domains/", headers={"Origin": page})
+            assert (answer.status, answer.headers.get("Access-Control-Allow-Origin")) == (200, allowed.get(page))
 
 
 def test_the_console_is_named_where_there_is_one() -> None:

@@ -137,13 +137,16 @@ def test_redirects_are_handed_on_and_never_followed(status: int) -> None:
 
 def test_with_rewrite_links_page_links_and_redirects_lead_here() -> None:
     there = "https://links.example.com/p"
-    links = {"self": f"{there}/api/x?page=1", "next": f"{there}/api/x?page=2", "prev": None}
+    pages = {"self": 1, "first": 1, "next": 2, "last": 3}
+    links = {name: f"{there}/api/x?page={page}" for name, page in pages.items()} | {"prev": None}
     page = json.dumps({"data": [{"name": f"{there}/api/kept"}], "links": links}).replace("/", "\\/").encode()
     with Upstream(answer(page, "Content-Type: text/plain")) as up, in_front(up, rewrite_links=True) as server:
         got = requests.get(f"{server.base_url}/api/domains/")
         assert got.json()["links"] == {
             "self": f"{server.base_url}/api/x?page=1",
+            "first": f"{server.base_url}/api/x?page=1",
             "next": f"{server.base_url}/api/x?page=2",
+            "last": f"{server.base_url}/api/x?page=3",
             "prev": None,
         }
         assert got.json()["data"] == [{"name": f"{there}/api/kept"}]
@@ -155,6 +158,38 @@ def test_with_rewrite_links_page_links_and_redirects_lead_here() -> None:
     with moved, in_front(moved, rewrite_links=True) as server:
         got = requests.get(f"{server.base_url}/api/domains/", allow_redirects=False)
         assert got.headers["location"] == f"{server.base_url}/login"
+
+
+LINKED = b'{"links": {"next": "https://links.example.com/api/x?page=2"}, "data": ["%s"]}'
+
+
+@pytest.mark.parametrize(
+    ("body", "headers"),
+    [
+        (gzip.compress(LINKED % b"x", 0), ["Content-Encoding: gzip"]),  # in which the link stands as it is
+        (LINKED % b"x", ["Content-Encoding: br"]),
+        (LINKED % (b"x" * 2**20), []),
+    ],
+    ids=["gzip", "another coding", "over 1 MiB"],
+)
+def test_with_rewrite_links_answers_that_are_compressed_or_long_stay_as_they_are(
+    body: bytes, headers: list[str]
+) -> None:
+    with Upstream(answer(body, *headers)) as up, in_front(up, rewrite_links=True) as server:
+        response = requests.get(f"{server.base_url}/api/domains/", stream=True)
+        assert response.raw.read(decode_content=False) == body
+
+
+@pytest.mark.parametrize(
+    "headers", [(), ("Date: Mon, 02 Mar 2026 09:00:00 GMT", "Server: theirs")], ids=["without", "with its own"]
+)
+def test_an_answer_has_one_date_and_one_server(headers: tuple[str, ...]) -> None:
+    with Upstream(answer(b"{}", *headers)) as up, in_front(up) as server:
+        response = raw(server, b"GET /api/domains/1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+    lines = response.partition(b"\r\n\r\n")[0].decode().split("\r\n")
+    header_lines = sorted(line for line in lines if line.lower().startswith(("date: ", "server: ")))
+    assert [line.partition(":")[0].lower() for line in header_lines] == ["date", "server"]
+    assert not headers or header_lines == ["date: Mon, 02 Mar 2026 09:00:00 GMT", "server: theirs"]
 
 
 def test_pages_of_other_origins_may_call_whatever_the_deployment_says_of_that() -> None:
@@ -201,6 +236,7 @@ def test_the_control_token_stays_here(up: Upstream) -> None:
             ("cookie", f"a=b; token={token}"),
             (token.title(), "1"),
             ("referer", f"http://127.0.0.1/?token={token.replace('-', '%2d')}"),
+            ("x-context", json.dumps({"token": token}).replace("-", "\\u002d")),
         ):
             assert requests.get(f"{server.base_url}/favicon.ico", headers={name: given}).ok
             assert name.lower() not in up.head
@@ -339,8 +375,16 @@ class TestTls:
             there = f"https://localhost:{proxy.port}"
             with in_front(there, ca_bundle=proxy.ca_bundle) as server:
                 assert requests.get(f"{server.base_url}/api/domains/1").status_code == 502
-            with in_front(there, ca_bundle=proxy.ca_bundle, client_certificate=proxy.client_certificate) as server:
-                assert requests.get(f"{server.base_url}/api/domains/1").ok
+            key, marker, certificates = proxy.client_certificate.read_text().partition("-----BEGIN CERTIFICATE")
+            (tmp_path / "key.pem").write_text(key)
+            (tmp_path / "alone.pem").write_text(marker + certificates)
+            ways: list[dict[str, Any]] = [
+                {"client_certificate": proxy.client_certificate},
+                {"client_certificate": tmp_path / "alone.pem", "client_key": tmp_path / "key.pem"},
+            ]
+            for how in ways:
+                with in_front(there, ca_bundle=proxy.ca_bundle, **how) as server:
+                    assert requests.get(f"{server.base_url}/api/domains/1").ok
 
     def test_files_that_cannot_be_used_are_named_at_the_start(self, tmp_path: Path) -> None:
         (tmp_path / "bad.pem").write_text("nothing")

@@ -196,6 +196,25 @@ class TestWhatIsKept:
             assert "[key]" in text
         assert "attachment" in saved.headers["content-disposition"]
 
+    @pytest.mark.parametrize(
+        "spelling",
+        ["the-key-of-a-deployment", "".join(f"\\u{ord(letter):04x}" for letter in "the-key-of-a-deployment")],
+        ids=["plain", "escaped"],
+    )
+    def test_keys_are_in_no_recording(self, spelling: str) -> None:
+        record = {"id": 1, "host": "go.example.com", "custom_index_url": "https://go.example.com/?k=KEY"}
+        body = json.dumps({"data": record}).replace("KEY", spelling).encode()
+        with (
+            Upstream(answer(body)) as up,
+            MockServer(deployment=Deployment(url=up.url, is_recorded=True)) as server,
+        ):
+            assert get(server).content == body
+            kept(server)
+        recording = server.running.fixture_recording
+        assert recording
+        [recorded] = recording.fixture(verbatim=True)["accounts"][0]["records"]["domains"]
+        assert recorded["custom_index_url"] == "https://go.example.com/?k=[key]"
+
     @pytest.mark.parametrize("coding", ["x-gzip", "deflate", "br"])
     def test_keys_are_hidden_however_an_answer_is_written(self, coding: str) -> None:
         raw = zlib.compressobj(wbits=-15)

@@ -209,6 +209,20 @@ def test_an_upload_that_a_deployment_refuses_at_once_is_answered() -> None:
         assert got.status_code == 413
 
 
+def test_a_deployment_that_takes_nothing_of_an_upload_is_given_up() -> None:
+    class Unreading(Upstream):
+        def _serve(self, conn: socket.socket) -> None:
+            with conn:
+                self.requests.append(conn.recv(1000))
+                wait_for(lambda: bool(server.running.journal.find()))
+
+    with Unreading(b"") as up, in_front(up.url, LITTLE_PATIENCE) as server:
+        with suppress(requests.RequestException):  # as the rest of it is not read
+            requests.post(f"{server.base_url}/api/projects", data=b"x" * (32 << 20), headers=KEY, timeout=60)
+        (entry,) = kept(server)
+        assert (entry.status, entry.own) == (504, True)
+
+
 class TestClients:
     def connection(self, server: MockServer) -> socket.socket:
         return socket.create_connection(("127.0.0.1", int(server.origin.rpartition(":")[2])), timeout=60)
@@ -234,6 +248,23 @@ class TestClients:
         with Upstream(answer()) as up, in_front(up.url) as server, self.connection(server) as conn:
             conn.sendall(UPLOAD % size + b"x" * sent)
             assert conn.recv(65_536).startswith(b"HTTP/1.1 408")
+            wait_for(lambda: len(up.ended) == (sent > 64 * 1024))
+            assert True not in up.ended
+
+    @pytest.mark.parametrize(("sent", "size"), [(2, 200), (70_000, 70_200)])
+    def test_a_client_that_drips_an_upload_is_given_up(
+        self, sent: int, size: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(messages, "SECONDS_FOR_A_BODY", 0.3)
+        monkeypatch.setattr(messages, "MIN_BYTES_PER_SECOND", 10**6)
+        with Upstream(answer()) as up, in_front(up.url) as server, self.connection(server) as conn:
+            conn.sendall(UPLOAD % size + b"x" * sent)
+            with suppress(OSError):
+                while not server.running.journal.find():
+                    conn.sendall(b"x")
+                    time.sleep(0.05)
+            (entry,) = kept(server)
+            assert (entry.status, entry.own) == (408, True)
             wait_for(lambda: len(up.ended) == (sent > 64 * 1024))
             assert True not in up.ended
 
@@ -266,6 +297,22 @@ class TestClients:
             self.connection(server) as conn,
         ):
             conn.sendall(b"GET /api/domains/1 HTTP/1.1\r\nHost: a\r\n\r\n")
+            (entry,) = kept(server)
+            assert entry.broken == "the client did not read the answer"
+
+    def test_a_client_that_reads_at_a_drip_loses_the_answer(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(messages, "SECONDS_FOR_A_BODY", 0.5)
+        monkeypatch.setattr(messages, "MIN_BYTES_PER_SECOND", 10**9)
+        monkeypatch.setattr(proxied_exchange, "MAX_ANSWER_BYTES", 100 << 20)
+        with (
+            Upstream(after(HEAD + b"\r\n", again(b"x" * 65_536))) as up,
+            in_front(up.url) as server,
+            self.connection(server) as conn,
+        ):
+            conn.sendall(b"GET /api/domains/1 HTTP/1.1\r\nHost: a\r\n\r\n")
+            with suppress(OSError):
+                while not server.running.journal.find() and conn.recv(65_536):
+                    time.sleep(0.002)
             (entry,) = kept(server)
             assert entry.broken == "the client did not read the answer"
 

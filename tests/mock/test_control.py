@@ -57,9 +57,12 @@ def test_a_reset_brings_back_what_there_was_at_the_start(server: MockServer) -> 
     before = total(server)
     ask(server, "DELETE", "/api/domains/1", headers={"Authorization": f"Bearer {HARBOUR}"})
     assert total(server) == before - 1
+    assert ask(server, "PUT", "/_mock/snapshots/kept")[0] == 200
     status, state = ask(server, "POST", "/_mock/reset")
     assert (status, state["open"], state["defects"]) == (200, {"create-status": "202"}, [])
     assert total(server) == before
+    assert ask(server, "GET", "/_mock/snapshots")[1] == ["kept"]
+    assert [entry.path for entry in server.running.journal.find(method="DELETE")] == ["/api/domains/1"]
 
 
 @SHARED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from werkzeug.test import Client, TestResponse
 from wire import HARBOUR
 
 from mock_server import MockServer
+from mock_server.control import Control
 from mock_server.errors import SettingsError
 from mock_server.settings.settings import Deployment, Settings
 
@@ -134,9 +136,12 @@ def test_it_is_read_again_with_all_records_kept_and_a_mistake_changes_nothing(tm
     mock.file.write_text(ROUTE.replace("/api/me", "/api/myself"))
     mock.server.running.change_switches()
     assert [mock.ask("GET", path).status_code for path in ("/api/me", "/api/myself")] == [404, 200]
+    running = mock.server.running
+    running.fixtures.keep("one")
     mock.file.write_text("def extend(app):\n    pass\n    app.no_such_thing()\n")
-    with pytest.raises(SettingsError, match=r"mine\.py, line 3: AttributeError: .*no_such_thing"):
-        mock.server.running.change_switches()
+    for reread in (running.change_switches, running.reset, partial(running.restore, "one")):
+        with pytest.raises(SettingsError, match=r"mine\.py, line 3: AttributeError: .*no_such_thing"):
+            reread()
     assert [mock.ask("GET", path).status_code for path in ("/api/myself", f"/api/domains/{made}")] == [200, 200]
 
 
@@ -250,6 +255,15 @@ def test_no_route_of_ones_own_passes_for_an_operation(tmp_path: Path) -> None:
     text = "def extend(app):\n    app.add_url_rule('/api/v2/domains', 'domains', lambda: 'mine')\n"
     mock = Extended(tmp_path, text, defects=("byte-order-mark",), conditions={"rate-limit": 1})
     assert [mock.ask("GET", "/api/v2/domains").data for _ in range(3)] == [b"mine"] * 3
+
+
+def test_hooks_do_not_run_in_the_console_and_the_control_plane(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("def extend(app):\n    app.before_request(lambda: ('by a hook', 418))\n")
+    client = Client(Control(Settings(extend=file)))
+    for path, status in (("/api/domains/", 418), ("/_mock/state", 200), ("/", 200)):
+        with client.get(path, environ_base={"REMOTE_ADDR": "127.0.0.1"}) as answer:
+            assert answer.status_code == status, path
 
 
 @pytest.mark.usefixtures("store")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ SPLASH_PAGE = {"id": 1, "name": "a", "datetime": "2026-01-01 00:00:00"}
 DOMAIN = {"id": 1, "host": "a.example.com", "datetime": "2026-01-01 00:00:00"}
 HANDLER = {"id": 1, "name": "a", "type": "email", "datetime": "2026-01-01 00:00:00"}
 NOW = "2026-03-02 09:00:00"
+PAGE = (Path(__file__).parents[2] / "docs" / "mock.md").read_text("utf-8")
 
 
 def write(folder: Path, document: Any) -> Path:
@@ -170,6 +172,21 @@ def test_all_mistakes_are_told_at_once_with_account_record_and_line(tmp_path: Pa
         f"line 10: Harbour Books, domains, record 2 (id 5): the field \"scheme\" is 'https'; {scheme}",
         'line 12: Harbour Books, splash-pages, record 1 (id 1): the field "name" is missing',
     ]
+
+
+def test_of_many_mistakes_fifty_are_told_and_the_others_counted(tmp_path: Path) -> None:
+    nameless = [{"id": number} for number in range(1, 54)]
+    with pytest.raises(SettingsError) as refusal:
+        create_app(Settings(fixture=write(tmp_path, account("splash-pages", *nameless))))
+    first, *mistakes, last = str(refusal.value).splitlines()
+    assert (first.endswith(": 53 mistakes"), len(mistakes), last.strip()) == (True, 50, "and 3 more")
+
+
+def test_the_fixture_that_the_page_shows_is_served(tmp_path: Path) -> None:
+    [example] = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    client = Client(in_process(create_app(Settings(fixture=write(tmp_path, example)))), "my-key")
+    hosts = [domain["host"] for domain in client.get("/api/domains/").json["data"]]
+    assert hosts == ["go.example.com", "links.example.com"]
 
 
 def test_ids_and_times_are_given_where_a_fixture_has_none(tmp_path: Path) -> None:

@@ -35,6 +35,18 @@ def test_a_record_far_down_is_the_same_in_a_list_and_in_a_read() -> None:
     assert client.get(f"/api/domains/{MANY + 1}").status == 404
 
 
+@pytest.mark.parametrize("fixture", ["demo", "empty"])
+def test_another_seed_changes_the_colours_alone(fixture: str) -> None:
+    choices = {"splash-page-fields": "shown"}
+    lists = [
+        a_client(mock(fixture=fixture, records=20, seed=seed, choices=choices)).get("/api/splash-pages/").json["data"]
+        for seed in (0, 7, 7)
+    ]
+    colours = [[page.pop("color") for page in pages] for pages in lists]
+    assert colours[0] != colours[1] == colours[2]
+    assert lists[0] == lists[1]
+
+
 @SHARED
 def test_a_record_that_was_deleted_is_not_made_again() -> None:
     client = a_client(mock(fixture="empty", records=30))

@@ -23,6 +23,7 @@ def test_a_request_is_answered_with_the_status_that_it_prefers(code: int) -> Non
     assert (answer.status_code, answer.headers["Preference-Applied"]) == (code, f"code={code}")
     assert answer.json == {"errors": [{"title": "You asked for this answer with a Prefer header.", "status": code}]}
     assert ("X-RateLimit-Reset" in answer.headers) == (code == 429)
+    assert "Retry-After" not in answer.headers
 
 
 def test_a_refused_write_is_not_carried_out() -> None:

@@ -29,6 +29,17 @@ def test_a_snapshot_brings_back_records_files_and_times(server: MockServer, clie
 
 
 @SHARED
+def test_a_snapshot_holds_no_sandboxes_and_is_restored_with_fresh_ones(server: MockServer) -> None:
+    sandbox = Client(over_network(server.base_url), "sandbox-a")
+    sandbox.create("/api/domains", {"host": "of-one-test.example.com"})
+    control(server, "PUT", "/snapshots/one")
+    snapshot = control(server, "GET", "/snapshots/one").text
+    assert ("demo-key-harbour" in snapshot, "sandbox-" in snapshot, "of-one-test" in snapshot) == (True, False, False)
+    assert control(server, "POST", "/snapshots/one/restore").status_code == 200
+    assert sandbox.get("/api/domains/").json["meta"]["total"] == 54
+
+
+@SHARED
 def test_a_snapshot_is_a_fixture(server: MockServer, client: Client, tmp_path: Path) -> None:
     client.create("/api/projects", {"name": "Kept: 'so' \u00e9", "favicon": ("a b.png", PNG, "image/png")})
     control(server, "PUT", "/snapshots/one")

@@ -20,7 +20,7 @@ import pytest
 import redis
 import requests
 from redis_server import RedisServer
-from shell import NEEDS_PROC, command, failure, running, spawned
+from shell import NEEDS_PROC, command, failure, has_ended, running, spawned
 from upstream import wait_for
 from wire import HARBOUR, Client, over_network
 
@@ -52,6 +52,16 @@ def test_a_mock_of_three_processes_conforms_and_replaces_one_that_ends(redis_url
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=120) == 0
         wait_for(lambda: not any(Path(f"/proc/{each}").exists() for each in rest))
+
+
+@NEEDS_PROC
+def test_all_processes_stop_if_the_first_is_killed(redis_url: str, tmp_path: Path) -> None:
+    with running("--store", redis_url, "--store-prefix", str(tmp_path), "--workers", "3") as (process, _):
+        wait_for(lambda: len(spawned(process.pid)) >= 2)
+        workers = spawned(process.pid)
+        process.kill()
+        process.wait(timeout=120)
+        wait_for(lambda: all(map(has_ended, workers)))
 
 
 def test_a_process_that_cannot_start_is_tried_again_with_increasing_delays(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -354,7 +364,19 @@ def test_what_cannot_be_is_told_in_one_line(options: tuple[str, ...], told: str)
     assert "secret" not in said
 
 
-def test_a_mock_that_starts_otherwise_does_not_share(redis_url: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "setting"),
+    [
+        (("--fixture", "empty"), "fixture is 'demo'"),
+        (("--open", "create-status=200"), "choices is {}"),
+        (("--defect", "total-is-one-more"), "defects is ()"),
+        (("--condition", "latency=0.1"), "conditions is {}"),
+    ],
+    ids=["records", "choices", "defects", "conditions"],
+)
+def test_a_mock_that_starts_otherwise_does_not_share(
+    redis_url: str, tmp_path: Path, options: tuple[str, ...], setting: str
+) -> None:
     with MockServer(store=redis_url, store_prefix=str(tmp_path)):
-        said = failure("--store", redis_url, "--store-prefix", str(tmp_path), "--fixture", "empty")
-    assert "the store holds a mock whose fixture is 'demo'; give the same options, or another --store-prefix" in said
+        said = failure("--store", redis_url, "--store-prefix", str(tmp_path), *options)
+    assert f"the store holds a mock whose {setting}; give the same options, or another --store-prefix" in said

@@ -14,7 +14,7 @@ from unittest.mock import patch
 from xml.etree.ElementTree import parse
 
 import pytest
-from shell import MOCK_SERVER, in_process
+from shell import MOCK_SERVER, has_ended, in_process
 from wire import Client, over_network
 
 from mock_server import cli
@@ -124,7 +124,8 @@ if json.loads(get('/api/domains/'))['data'][0]['id'] != 1:
     assert ("left no JUnit report" in ended.stdout) == (asks_junit and not has_junit)
 
 
-def test_the_request_that_is_named_is_one_of_the_test_that_fails(tmp_path: Path) -> None:
+@pytest.mark.parametrize("base_path", ["", "/v1"])
+def test_the_request_that_is_named_is_one_of_the_test_that_fails(tmp_path: Path, base_path: str) -> None:
     text = """
 import json
 os.environ['API_KEY'] = 'sandbox-all-of-them-01234567-89ab-cdef-0123-456789abcdef'
@@ -133,7 +134,8 @@ os.environ['API_KEY'] = 'sandbox-the-newest-first-01234567-89ab-cdef-0123-456789
 if json.loads(get('/api/domains/'))['data'][0]['id'] != 1:
     sys.exit(' FAIL  a.test.ts > lists > the newest, first')
 """
-    ended = tried("--only", "order", "--open", "order=oldest-first", client=script(tmp_path, text))
+    options = ("--only", "order", "--open", "order=oldest-first", "--base-path", base_path)
+    ended = tried(*options, client=script(tmp_path, text))
     relies = next(line for line in ended.stdout.splitlines() if line.startswith("your client relies on"))
     assert relies.endswith("  first seen at GET /api/domains/")
 
@@ -146,6 +148,78 @@ except OSError:
     try: u.urlopen(request)
     except OSError: pass
 """
+
+
+@pytest.mark.slow
+def test_a_command_that_does_not_end_is_ended_after_its_time_and_has_not_survived(tmp_path: Path) -> None:
+    text = f"""
+import time
+open({str(tmp_path / "pids")!r}, 'a').write(str(os.getpid()) + ' ')
+try: get('/api/domains/')
+except OSError: time.sleep(600)
+"""
+    with patch.multiple(runs, MIN_SECONDS=0, TIMES_AS_LONG=0):
+        ended = tried("--only", "503-once", client=script(tmp_path, text))
+    assert (ended.returncode, ended.stderr.count(": did not end within 1 s, ")) == (1, 2)
+    assert "survived 0 of 1 kinds of trouble" in ended.stdout
+    assert all(has_ended(int(pid)) for pid in (tmp_path / "pids").read_text().split())
+
+
+def test_trouble_leaves_alone_what_the_client_s_test_forces(tmp_path: Path) -> None:
+    text = """
+import json
+forced = json.dumps({'method': 'GET', 'path': '/api/domains/', 'status': 418, 'times': 1}).encode()
+u.urlopen(u.Request(os.environ['MOCK_URL'] + '/_mock/forced', forced, {'Content-Type': 'application/json'}))
+def status(path):
+    try: get(path)
+    except OSError as error: return error.code
+    return 200
+if status('/api/domains/') != 418:
+    sys.exit('not as forced')
+status('/api/domains/1')
+"""
+    ended = tried("--only", "503-once", client=script(tmp_path, text))
+    assert (ended.returncode, "gives up" in ended.stdout) == (0, False)
+    assert "survived 1 of 1 kinds of trouble\n" in ended.stdout
+
+
+def test_only_what_the_first_run_can_reveal_is_varied(tmp_path: Path) -> None:
+    client = script(tmp_path, "get('/api/domains/')")
+    ended = tried("--only", "order", "--only", "create-status", client=client)
+    assert "\n2 runs for the 2 other values of the 1 open points it meets\n" in ended.stdout
+    ended = tried("--only", "create-status", client=client)
+    assert (ended.returncode, "\nno other choice is met\n" in ended.stdout) == (6, True)
+    assert ended.stdout.endswith(", stopped as the client's requests show nothing of what is varied\n")
+
+
+def test_first_comes_a_value_of_each_point_then_what_may_show_harm_then_the_other_values(tmp_path: Path) -> None:
+    options = [f"--only={name}" for name in ("503-once", "lost-create", "create-status", "order")]
+    ended = tried(*options, "--runs", "4", client=script(tmp_path, f"{BLIND}get('/api/domains/')"))
+    assert "not tried: 503-once\n" in ended.stdout
+    assert re.findall(r"^run \d(?: of \d)?: (.*): passed, ", ended.stderr, re.MULTILINE) == [
+        "default choices",
+        "create-status=200, order=by-name",
+        "lost-create",
+        "create-status=202, order=oldest-first",
+    ]
+
+
+def test_jobs_run_at_the_same_time(tmp_path: Path) -> None:
+    folder = tmp_path / "started"
+    folder.mkdir()
+    text = f"""
+import time
+get('/api/domains/')
+folder, ends = pathlib.Path({str(folder)!r}), time.monotonic() + 50
+is_first = not list(folder.iterdir())
+(folder / str(os.getpid())).touch()
+while not is_first and len(list(folder.iterdir())) < 3:
+    if time.monotonic() > ends: sys.exit('alone')
+    time.sleep(0.05)
+"""
+    ended = tried("--jobs", "2", "--only", "order", client=script(tmp_path, text))
+    assert "\nsurvived 2 of 2 choices\n" in ended.stdout
+    assert "\n3 runs in " in ended.stdout  # none failed and was repeated
 
 
 @pytest.mark.parametrize(
