@@ -136,6 +136,13 @@ def test_a_server_that_crashes_on_odd_input_is_warned_about_and_nothing_is_undec
     assert (judgement.outcome.status, judgement.outcome.left) == (0, ())
 
 
+def test_a_server_that_is_gone_fails_if_something_had_failed_for_certain() -> None:
+    [judgement] = judge(DEATH, 6, "mock", "meta-page-is-always-1")
+    outcome = judgement.outcome
+    assert any(reason.startswith("no answer since ") for result in outcome.results for reason in result.reasons)
+    assert (outcome.word.partition(",")[0], outcome.status) == ("does not conform", 1)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "situation"), [*enumerate(WITH_A_DEFECT)], ids=WITH_A_DEFECT)
 def test_a_defect_shows_in_any_weather(number: int, situation: str) -> None:

@@ -49,7 +49,7 @@ KEYLESS = result(
         ([PASS], {"exceeded": True, "stale": True}, ("a waiver is stale, and a limit is exceeded", 1)),
         ([FAIL], {"exceeded": True}, ("does not conform, and a limit is exceeded", 1)),
         ([PASS, UNDECIDED], {"is_gone": True}, ("the server is gone: no claim", 7)),
-        ([WARN, WAIVED], {"is_gone": True, "left": True}, ("the server is gone: no claim, with records left behind", 7)),
+        ([WARN], {"is_gone": True, "left": True}, ("the server is gone: no claim, with records left behind", 7)),
         ([FAIL, UNDECIDED], {"is_gone": True, "left": True}, ("does not conform, with records left behind", 1)),
         ([PASS], {"interrupted": True}, ("interrupted: no claim", 2)),
         ([FAIL], {"interrupted": True, "left": True}, ("interrupted: no claim, with records left behind", 3)),
