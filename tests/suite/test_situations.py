@@ -28,6 +28,7 @@ from situations import (
     mock,
     outage,
     weathered_connection,
+    window,
 )
 
 from contract_tests.evidence.exchange import OWN_KEY, Expect, request_of
@@ -119,6 +120,18 @@ def test_an_outage_counts_for_no_limit_of_5xx(seconds: float) -> None:
         [judgement] = judge_server(forward, weather, max_5xx=0)
     assert any(exchange.status == 503 for exchange in judgement.outcome.tries)
     assert (judgement.outcome.status, judgement.outcome.exceeded) == (0, ())
+
+
+def test_a_run_that_was_refused_often_names_a_rate() -> None:
+    with mock(0) as forward:
+        weather = window(20, 60, "Retry-After")
+        [limited] = judge_server(forward, weather, resources=("domains",), rules=("pagination.*",))
+    refused_count = sum(exchange.status == 429 for exchange in limited.outcome.tries)
+    [note] = [note for note in limited.outcome.notes if "--rate" in note]
+    assert re.fullmatch(
+        rf"{refused_count} requests were refused because there were too many; --rate \d+/m would have avoided that",
+        note,
+    )
 
 
 def test_a_server_that_crashes_on_odd_input_is_warned_about_and_nothing_is_undecided() -> None:

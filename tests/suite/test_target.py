@@ -81,6 +81,14 @@ def test_a_rate_limit_is_waited_for_as_long_as_it_says(
     assert sum(slept) == pytest.approx(expected, abs=0.1)
 
 
+def test_requests_that_were_refused_count_for_no_budget(slept: list[float]) -> None:
+    limited = ScriptedTarget(*[(429, {}), PAGE] * 3, limits=Limits(requests=3))
+    assert [limited.send(LIST).status for _ in range(3)] == [200] * 3
+    assert limited.budget.request_count == 6
+    with pytest.raises(BudgetSpentError, match="the budget of requests was spent"):
+        limited.send(LIST)
+
+
 def test_patience_ends(slept: list[float]) -> None:
     """What the server asks for uses up patience only where it does not keep its word."""
     limited = ScriptedTarget((429, {"Retry-After": "80"}), limits=Limits(patience=170))
