@@ -134,6 +134,17 @@ def test_a_run_that_was_refused_often_names_a_rate() -> None:
     )
 
 
+def test_a_run_ends_when_the_answers_are_too_long_and_names_what_it_did_not_judge(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("contract_tests.target.budget.MAX_ANSWER_BYTES", 1 << 18)
+    with mock(6) as forward:
+        [judgement] = judge_server(forward, resources=("domains",))
+    outcome = judgement.outcome
+    assert "the rest of domains (the answers came to more than 0 MiB)" in outcome.not_judged
+    assert (outcome.status, outcome.left) == (6, ())
+
+
 def test_a_server_that_crashes_on_odd_input_is_warned_about_and_nothing_is_undecided() -> None:
     def crashes(sent: Sent, forward: Forward) -> Reply:
         is_odd_page = re.search(r"[?&]page=[^0-9&]", sent.url)
