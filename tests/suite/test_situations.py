@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from dataclasses import replace
 
 import pytest
 from clock import SimulatedClock
@@ -26,12 +28,14 @@ from situations import (
     judge_server,
     limit,
     mock,
+    nothing,
     outage,
     weathered_connection,
     window,
 )
 
 from contract_tests.evidence.exchange import OWN_KEY, Expect, request_of
+from contract_tests.evidence.multipart import encode
 from contract_tests.target.budget import Limits
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.target import DOUBT, Target
@@ -143,6 +147,27 @@ def test_a_run_ends_when_the_answers_are_too_long_and_names_what_it_did_not_judg
     outcome = judgement.outcome
     assert "the rest of domains (the answers came to more than 0 MiB)" in outcome.not_judged
     assert (outcome.status, outcome.left) == (6, ())
+
+
+@pytest.mark.parametrize("is_at_work", [True, False], ids=["at work", "killed"])
+def test_another_run_is_waited_for_and_named_only_while_its_records_change(*, is_at_work: bool) -> None:
+    numbers = itertools.count()
+
+    def goes_on(sent: Sent, forward: Forward) -> Reply:
+        reply = forward(sent)
+        return replace(reply, body=reply.body.replace(b"look-0000", b"look-%04d" % next(numbers)))
+
+    form = {"host": "ct12xbeef-1z.example.com", "custom_index_url": "https://www.example.com/look-0000"}
+    body, media_type = encode(form)
+    headers = {"Authorization": f"Bearer {KEYS[0]}", "Content-Type": media_type}
+    with mock(0) as forward:
+        forward(Sent("POST", "/api/domains", body, headers))
+        weather = goes_on if is_at_work else nothing
+        [judgement] = judge_server(forward, weather, resources=("domains",), rules=("lifecycle.create*",))
+    note = "what another run (xbeef) disturbs, which is at work in this account"
+    assert (note in judgement.outcome.not_judged) == is_at_work
+    assert judgement.seconds >= 30 if is_at_work else judgement.wait_seconds < 30
+    assert judgement.outcome.failed == []
 
 
 def test_a_server_that_crashes_on_odd_input_is_warned_about_and_nothing_is_undecided() -> None:
