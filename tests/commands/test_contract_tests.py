@@ -284,6 +284,22 @@ def test_rules_explains_one(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("number", "statement"),
+    [
+        ("D2", "`meta.total` is the number of records on all pages."),
+        ("45", "`meta.total` is an integer: how many records there are."),
+    ],
+)
+def test_rules_explains_a_statement_by_its_number(
+    capsys: pytest.CaptureFixture[str], number: str, statement: str
+) -> None:
+    assert main(["rules", number]) == 0
+    title, text, _, *names = capsys.readouterr().out.splitlines()
+    assert (title, text) == (f"Statement {number}", statement)
+    assert "  pagination.total-counts-the-records" in names
+
+
+@pytest.mark.parametrize(
     ("arguments", "hint"),
     [
         (("run", "--base-ulr", "http://127.0.0.1:1"), "Did you mean one of: '--base-url'"),
