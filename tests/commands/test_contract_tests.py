@@ -266,9 +266,8 @@ def test_a_server_that_creates_splash_pages_elsewhere_breaks_one_rule() -> None:
     def moved(sent: Sent, forward: Forward) -> Reply:
         return forward(replace(sent, url=elsewhere.get(sent.url, sent.url)))
 
-    options = {"resources": ("splash-pages",), "splash_create_path": "/api/pages"}
     with independent(3) as forward:
-        [judgement] = judge_server(forward, moved, **options)
+        [judgement] = judge_server(forward, moved, resources=("splash-pages",), splash_create_path="/api/pages")
     assert [result.rule.id for result in judgement.outcome.failing] == ["operations.splash-pages-created-at-projects"]
 
 

@@ -11,7 +11,7 @@ from faulty import honest, visited
 from outcomes import CONTRACT, READ, result
 
 from contract_tests.evidence.evidence import Evidence
-from contract_tests.evidence.observation import DECISIONS, NEEDS_PAGES, OTHERS_WROTE, Observations, Satisfied, Violation
+from contract_tests.evidence.observation import DECISIONS, NEEDS_PAGES, OTHERS_WROTE, Observation, Satisfied, Violation
 from contract_tests.verdicts.verdicts import Result, Verdict, judge, overall, unjudged
 from contract_tests.verdicts.waivers import Waiver, apply_waivers
 from link_management_contract import Rule
@@ -104,8 +104,9 @@ def test_what_a_visit_that_was_cut_short_has_not_come_to_is_undecided() -> None:
 COUNTS = CONTRACT.rules["pagination.total-counts-the-records"]
 
 
-def decide(monkeypatch: pytest.MonkeyPatch, rule: Rule, judge: Callable[..., Observations]) -> None:
-    monkeypatch.setitem(DECISIONS, rule.id, replace(DECISIONS[rule.id], judge=judge))
+def decide(monkeypatch: pytest.MonkeyPatch, rule: Rule, observe: Callable[[Evidence], list[Observation]]) -> None:
+    decision = replace(DECISIONS[rule.id], judge=lambda evidence, *_: iter(observe(evidence)))
+    monkeypatch.setitem(DECISIONS, rule.id, decision)
 
 
 @pytest.mark.parametrize(
@@ -123,13 +124,17 @@ def decide(monkeypatch: pytest.MonkeyPatch, rule: Rule, judge: Callable[..., Obs
 def test_what_one_visit_shows_and_three_do_not_does_not_count(
     monkeypatch: pytest.MonkeyPatch, visits: str, verdict: Verdict
 ) -> None:
-    observations = {"broken": [Violation(READ, "26", "25")], "kept": [Satisfied(READ)], "unseen": []}
-    decide(monkeypatch, COUNTS, lambda evidence, *_: observations[evidence.base_url])
+    observations: dict[str, list[Observation]] = {
+        "broken": [Violation(READ, "26", "25")],
+        "kept": [Satisfied(READ)],
+        "unseen": [],
+    }
+    decide(monkeypatch, COUNTS, lambda evidence: observations[evidence.base_url])
     evidences = [Evidence(CONTRACT.resources["domains"], visit) for visit in visits.split(", ")]
     assert judge(COUNTS, *evidences).verdict is verdict
 
 
 def test_a_resource_is_visited_five_times_at_most(no_pauses: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    decide(monkeypatch, COUNTS, lambda *_: [OTHERS_WROTE])
+    decide(monkeypatch, COUNTS, lambda _: [OTHERS_WROTE])
     visits, _ = visited(honest, "domains", chapters=NEEDS_PAGES)
     assert len(visits.evidences) == 5
