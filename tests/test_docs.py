@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import re
 import runpy
@@ -18,6 +19,7 @@ from shell import running
 from tls import TlsProxy
 
 from contract_tests import cli as suite
+from link_management_contract import shipped_contract
 from mock_server import MockServer
 from mock_server import cli as mock
 from mock_server.options import ACTIONS, OPTIONS
@@ -99,6 +101,33 @@ def test_each_file_that_a_page_names_is_there(page: str) -> None:
 @pytest.mark.parametrize("script", sorted((ROOT / "bench").glob("*.py")), ids=lambda script: script.stem)
 def test_a_benchmark_finds_what_it_imports(script: Path) -> None:
     runpy.run_path(str(script), run_name="imported")
+
+
+@pytest.mark.parametrize(
+    ("script", "tables", "sentence"),
+    [
+        ("tests/mock/hostile_clients.py", ["HOSTILE"], "is a table of {} inputs,"),
+        ("tests/hostile/test_hostile_targets.py", ["TARGETS", "LARGE"], "has a table of {} servers:"),
+        ("bench/soak.py", ["ATTACKS"], "runs {} attacks against"),
+    ],
+)
+def test_the_page_counts_the_attacks_that_are_tried(
+    monkeypatch: pytest.MonkeyPatch, script: str, tables: list[str], sentence: str
+) -> None:
+    monkeypatch.syspath_prepend((ROOT / script).parent)
+    tried = runpy.run_path(str(ROOT / script), run_name="imported")
+    count = sum(len(tried[table]) for table in tables)
+    assert sentence.format(count) in PAGES["docs/reliability.md"]
+
+
+def test_each_step_of_building_a_server_names_rules() -> None:
+    steps = PAGES["docs/fixing.md"].partition("## Build a server against the suite\n")[2]
+    patterns = [text.split(",") for text in re.findall(r"--rules '([^']+)'", steps)]
+    assert (
+        len(patterns) == len(re.findall(r"^\|", steps, re.MULTILINE)) - 3
+    )  # title, line, and the rest without options
+    rules = shipped_contract().rules
+    assert [each for step in patterns for each in step if not fnmatch.filter(rules, each)] == []
 
 
 def too_long(name: str, text: str) -> list[str]:

@@ -64,6 +64,13 @@ def test_the_command_of_the_page_finds_what_breaks_a_rule(tmp_path: Path) -> Non
     assert ended.returncode == 1
 
 
+def test_links_may_begin_with_the_url_that_a_variable_names(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    elsewhere = {"public_base_url": "https://links.example.com"}
+    monkeypatch.setenv("CONTRACT_PUBLIC_BASE_URL", elsewhere["public_base_url"])
+    ended = judged(tmp_path, elsewhere, "--phases examples")
+    assert ended.returncode == 0, ended.stdout[-4000:]
+
+
 @pytest.mark.exhaustive
 def test_it_finds_that_in_every_phase(tmp_path: Path) -> None:
     ended = judged(tmp_path, {"public_base_url": "https://links.example.com"}, "--max-examples 6")

@@ -18,8 +18,11 @@ from werkzeug.serving import make_server
 from werkzeug.test import Client
 from wire import ALPINE, HARBOUR
 
+from contract_tests.cli import parse_run
+from contract_tests.commands.cleanup import adopt
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.ledger_file import LedgerFile, digest_of
+from link_management_contract import shipped_contract
 from mock_server import MockServer, Settings, create_app
 
 RESOURCES = ("splash-pages", "domains", "notification-handlers")
@@ -237,6 +240,24 @@ def test_what_cannot_be_adopted_stands_in_the_notes(tmp_path: Path) -> None:
     assert left.startswith("an earlier run left domains 1, or something elsewhere: ")
     assert left.endswith(f"({tmp_path / 'earlier.jsonl'})")
     assert ended.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("base_url", "account"),
+    [
+        pytest.param("http://127.0.0.1:9", digest_of(ALPINE), id="another key"),
+        pytest.param("http://127.0.0.1:9", "", id="no key"),
+        pytest.param("http://127.0.0.1:9/prefix", digest_of(HARBOUR), id="another base URL"),
+    ],
+)
+def test_a_ledger_of_another_account_or_target_is_not_adopted(tmp_path: Path, base_url: str, account: str) -> None:
+    path = tmp_path / "earlier.jsonl"
+    with Ledger(LedgerFile(path, base_url, account)) as ledger:
+        ledger.note_id(ledger.plan("domains", "ct12x1234-1z.example.com"), 1)
+    before = path.read_bytes()
+    options = parse_run(["--base-url", "http://127.0.0.1:9", "--api-key", HARBOUR])
+    assert adopt(shipped_contract(), tmp_path, options) == []
+    assert path.read_bytes() == before
 
 
 def test_adopting_takes_a_folder_and_writes() -> None:

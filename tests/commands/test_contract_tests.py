@@ -4,13 +4,16 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 from conformance import DOCUMENT
 from shell import COMMANDS, ENVIRONMENT, answering, beside_progress, command, everything
+from situations import Forward, Reply, Sent, independent, judge_server
 from wire import HARBOUR
 
 from contract_tests.cli import main
@@ -257,6 +260,30 @@ def test_the_suite_runs_under_plain_pytest(
     assert status or sum(counts) == EVERY  # which rules apply depends on what one process visits
 
 
+def test_a_server_that_creates_splash_pages_elsewhere_breaks_one_rule() -> None:
+    elsewhere = {"/api/pages": "/api/projects", "/api/projects": "/api/nowhere"}
+
+    def moved(sent: Sent, forward: Forward) -> Reply:
+        return forward(replace(sent, url=elsewhere.get(sent.url, sent.url)))
+
+    with independent(3) as forward:
+        [judgement] = judge_server(forward, moved, resources=("splash-pages",), splash_create_path="/api/pages")
+    assert [result.rule.id for result in judgement.outcome.failing] == ["operations.splash-pages-created-at-projects"]
+
+
+@pytest.mark.parametrize(
+    ("resources", "filled"),
+    [((), "splash-pages"), (("notification-handlers", "domains"), "domains")],
+    ids=["all", "two of them"],
+)
+def test_fill_creates_records_of_the_first_resource_of_the_contract(resources: tuple[str, ...], filled: str) -> None:
+    with independent(0) as forward:
+        [judgement] = judge_server(forward, resources=resources, rules=("pagination.page-is-filled",), fill=60)
+    creates = [exchange for exchange in judgement.outcome.exchanges if exchange.made_id]
+    counts = Counter(exchange.request.resource for exchange in creates)
+    assert [name for name, count in counts.items() if count >= 60] == [filled]
+
+
 def test_rules_lists_every_rule_and_open_point(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rules"]) == 0
     listed = capsys.readouterr().out
@@ -281,6 +308,22 @@ def test_rules_explains_one(capsys: pytest.CaptureFixture[str]) -> None:
     explained = capsys.readouterr().out
     assert "A `color` is a number sign followed by six hex digits." in explained
     assert "Holds for  splash-pages\n" in explained
+
+
+@pytest.mark.parametrize(
+    ("number", "statement"),
+    [
+        ("D2", "`meta.total` is the number of records on all pages."),
+        ("45", "`meta.total` is an integer: how many records there are."),
+    ],
+)
+def test_rules_explains_a_statement_by_its_number(
+    capsys: pytest.CaptureFixture[str], number: str, statement: str
+) -> None:
+    assert main(["rules", number]) == 0
+    title, text, _, *names = capsys.readouterr().out.splitlines()
+    assert (title, text) == (f"Statement {number}", statement)
+    assert "  pagination.total-counts-the-records" in names
 
 
 @pytest.mark.parametrize(

@@ -64,11 +64,14 @@ def test_a_private_authority_is_trusted_once_it_is_named(behind_tls: TlsProxy) -
     )
 
 
-def test_the_environment_names_an_authority_too(behind_tls: TlsProxy) -> None:
-    url = f"https://localhost:{behind_tls.port}/prefix"
-    ended = command("run", "--base-url", url, "--quiet", *QUICK, REQUESTS_CA_BUNDLE=str(behind_tls.ca_bundle))
+@pytest.mark.parametrize(
+    ("variable", "other"), [("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"), ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")]
+)
+def test_the_environment_names_an_authority_too(behind_tls: TlsProxy, variable: str, other: str) -> None:
+    line = ("run", "--base-url", f"https://localhost:{behind_tls.port}/prefix", "--quiet", *QUICK)
+    ended = command(*line, without=other, **{variable: str(behind_tls.ca_bundle)})
     assert ended.returncode == 0, ended.stderr
-    missing = command("run", "--base-url", url, "--quiet", *QUICK, REQUESTS_CA_BUNDLE=str(behind_tls.ca_bundle.parent))
+    missing = command(*line, without=other, **{variable: str(behind_tls.ca_bundle.parent)})
     assert (missing.returncode, "give --ca-bundle" in missing.stderr) == (7, True)  # a folder, as some machines have
 
 
@@ -350,4 +353,5 @@ def test_a_reader_that_goes_away_changes_no_verdict(defects: tuple[str, ...], st
 def test_a_ledger_is_kept_as_long_as_it_is_of_use(tmp_path: Path, defects: tuple[str, ...], kept: int) -> None:
     with MockServer(fixture="empty", records=40, defects=defects) as server:
         command("run", "--base-url", server.base_url, *FEW, XDG_STATE_HOME=str(tmp_path))
-    assert len(list(tmp_path.rglob("*.jsonl"))) == kept
+    ledgers = tmp_path / "link-management-contract" / "ledgers"
+    assert [path.parent for path in tmp_path.rglob("*.jsonl")] == [ledgers] * kept

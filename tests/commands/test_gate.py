@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from outcomes import outcome, result
 from shell import answering, command, failure, running
 from wire import ALPINE, HARBOUR
 
+from contract_tests.commands.compare import Regression
+from contract_tests.commands.run import _gated
 from contract_tests.run import Options, run
 from contract_tests.target.budget import Limits
+from contract_tests.target.ledger_file import Entry
 from contract_tests.verdicts.open_points import profile
-from contract_tests.verdicts.verdicts import Outcome
+from contract_tests.verdicts.verdicts import Outcome, Result, Verdict, overall
 from link_management_contract import Contract, shipped_contract
 from mock_server import MockServer
 from mock_server.settings.choices import greased
 
-BROKEN = "pagination.total-counts-the-records"
+BROKEN, ADVISORY = "pagination.total-counts-the-records", "robustness.odd-ids-do-not-fail"
 WIDER = ("--explore", "0", "--lag", "0", "--resources", "domains")
 QUICK = (*WIDER, "--rules", "pagination.*")
 
@@ -250,6 +255,44 @@ def test_scripts_that_were_tried_leave_no_ledger(broken: MockServer, tmp_path: P
     ended = command("run", "--base-url", broken.base_url, *QUICK, "--report-dir", reports, "--ledger", ledger)
     assert (ended.returncode, "never answered" in ended.stderr, ledger.exists()) == (1, False, False)
     assert list((reports / "repro").iterdir())
+
+
+PASS, FAIL = result(BROKEN, Verdict.PASS), result(BROKEN, Verdict.FAIL)
+WARN, UNDECIDED = result(ADVISORY, Verdict.WARN), result(BROKEN, Verdict.INCONCLUSIVE)
+SINCE_THE_BASELINE: dict[str, tuple[Verdict, Result, dict[str, bool], int]] = {
+    "a failure": (Verdict.PASS, FAIL, {}, 1),
+    "a failure that is waived": (Verdict.PASS, replace(FAIL, waived="ticket 12"), {}, 1),
+    "a failure of what was undecided": (Verdict.INCONCLUSIVE, FAIL, {}, 1),
+    "what is undecided now": (Verdict.PASS, UNDECIDED, {}, 1),
+    "an advisory rule that is undecided now": (Verdict.WARN, result(ADVISORY, Verdict.INCONCLUSIVE), {}, 1),
+    "a warning": (Verdict.PASS, WARN, {}, 0),
+    "a warning, with --strict": (Verdict.PASS, WARN, {"strict": True}, 0),
+    "the same failure": (Verdict.FAIL, FAIL, {}, 0),
+    "the same failure, and a stale waiver": (Verdict.FAIL, FAIL, {"stale": True}, 1),
+    "a stale waiver": (Verdict.PASS, PASS, {"stale": True}, 1),
+    "the same failure, and records left behind": (Verdict.FAIL, FAIL, {"left": True}, 3),
+}
+
+
+def since(before: Verdict, now: Result) -> Regression:
+    entry = {"rule": now.rule.id, "kind": "domains", "waived": now.waived}
+    old, new = ({"results": [entry | {"verdict": verdict}]} for verdict in (before, now.verdict))
+    return Regression.of(old, new)
+
+
+@pytest.mark.parametrize(("before", "now", "flags", "status"), SINCE_THE_BASELINE.values(), ids=SINCE_THE_BASELINE)
+def test_a_run_with_a_baseline_fails_for_what_is_worse_and_for_stale_waivers(
+    before: Verdict, now: Result, flags: dict[str, bool], status: int
+) -> None:
+    flags = {"partial": False, "strict": False, "stale": False, "left": False} | flags
+    word, usual_status = overall([now], **flags)
+    left, stale = (Entry("domains", ["ct1-1"]),) * flags["left"], ("mended",) * flags["stale"]
+    ended = replace(outcome(), results=(now,), word=word, status=usual_status, left=left, stale=stale)
+    assert _gated(ended, since(before, now)) == status
+
+
+def test_a_new_warning_is_neither_worse_nor_better() -> None:
+    assert since(Verdict.PASS, WARN).lines == ["nothing is worse or better"]
 
 
 TEXT = "x\n::stop-commands::a\n::error::b ##[add-mask]c \x1b[31m"

@@ -3,14 +3,23 @@ from __future__ import annotations
 import copy
 import re
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
+import click
 import pytest
 import yaml
 from conformance import DOCUMENT
 
+from contract_tests import errors
+from contract_tests.options import COMMANDS
+from contract_tests.repro import trial
 from link_management_contract import Contract, shipped
 from link_management_contract.texts import statements
+from mock_server import cli
+from mock_server.defects import DEFECTS
+from mock_server.options import OPTIONS
+from mock_server.trial import report
 
 RULES, OPEN, EXCLUDED = DOCUMENT["x-rules"], DOCUMENT["x-open-points"], DOCUMENT["x-excluded"]
 NUMBERS = {int(number) if number.isdecimal() else number for number in statements()}
@@ -24,6 +33,29 @@ AREAS = {
     "accounts",
     "robustness",
     "concurrency",
+}
+# A new name is added by hand, in its alphabetical place.
+NAMES = Path(__file__).parents[1] / "golden" / "names.txt"
+EXIT_STATUSES = {
+    "contract-tests, a rule is broken": errors.FAILED,
+    "contract-tests, interrupted": errors.INTERRUPTED,
+    "contract-tests, the suite broke": errors.BROKEN,
+    "contract-tests, a mistake in the command": errors.UsageError.status,
+    "contract-tests, nothing was selected": errors.NothingSelectedError.status,
+    "contract-tests, undecided": errors.UNDECIDED,
+    "contract-tests, the target is unusable": errors.UNUSABLE,
+    "a script, broken": trial.BROKEN,
+    "a script, fixed": trial.FIXED,
+    "a script, neither": trial.UNCLEAR,
+    "mock-server, remarks": cli.REMARKS_FOUND,
+    "mock-server, a file is missing": cli.UNWRITTEN,
+    "mock-server, a mistake in the command": cli.USAGE_ERROR,
+    "mock-server try, the client relies on something": report.RELIES,
+    "mock-server try, interrupted": report.INTERRUPTED,
+    "mock-server try, the trial broke": cli.BROKEN_TRY,
+    "mock-server try, a mistake in the command": cli.USAGE_ERROR_OF_TRY,
+    "mock-server try, not everything was tried": report.UNDECIDED,
+    "mock-server try, the client fails by itself": report.BY_ITSELF,
 }
 
 
@@ -58,6 +90,23 @@ def test_ids_are_unique_and_well_formed() -> None:
     assert [name for name in ids if not re.fullmatch(r"[a-z]+\.[a-z0-9]+(-[a-z0-9]+)*", name)] == []
     assert {entry["id"].partition(".")[0] for entry in RULES} == AREAS
     assert {entry["id"].partition(".")[0] for entry in OPEN} == {"open"}
+
+
+def flags(command: str, parameters: Iterable[click.Parameter]) -> set[str]:
+    options = (parameter for parameter in parameters if isinstance(parameter, click.Option))
+    return {f"option of {command}: {flag}" for option in options for flag in option.opts}
+
+
+def test_names_and_exit_statuses_never_change() -> None:
+    present = {f"rule: {entry['id']}" for entry in RULES} | {f"open point: {entry['id']}" for entry in OPEN}
+    present |= {f"defect: {name}" for name in DEFECTS} | flags("mock-server", OPTIONS)
+    for options in COMMANDS:
+        present |= flags(f"contract-tests {options.command}", options.parameters())
+    for name, (_, parameters) in cli.COMMANDS.items():
+        present |= flags(f"mock-server {name}", parameters)
+    present |= {f"exit status of {situation}: {status}" for situation, status in EXIT_STATUSES.items()}
+    permanent = set(NAMES.read_text("utf-8").splitlines())
+    assert [f"names never change: {name} is gone" for name in sorted(permanent - present)] == []
 
 
 def test_each_rule_says_all_that_the_suite_needs() -> None:

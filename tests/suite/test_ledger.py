@@ -107,6 +107,15 @@ def test_a_record_with_the_id_of_one_that_is_gone_is_removed(no_pauses: None) ->
     assert visitor.read(second.made_id or 0, Expect.OPEN).status == 404
 
 
+def test_clean_up_begins_with_the_newest_records(no_pauses: None) -> None:
+    target = FaultyTarget(honest, Settings(fixture="empty", records=3))
+    visitor = Visitor(target, CONTRACT.resources["domains"])
+    made_ids = [visitor.post(visitor.records.required_form()).made_id for _ in range(4)]
+    clean_up(target, visitor.resource)
+    deletes = [exchange.request for exchange in target.exchanges if exchange.request.operation == "delete"]
+    assert [request.identifier for request in deletes] == made_ids[::-1]
+
+
 def test_what_is_no_regular_file_is_no_ledger(tmp_path: Path) -> None:
     path = tmp_path / "ledger.jsonl"
     os.mkfifo(path)  # which nobody writes to

@@ -12,6 +12,8 @@ from werkzeug.wrappers import Response
 from contract_tests.evidence.exchange import OTHER, OWN_KEY, Exchange, Request
 from contract_tests.evidence.masking import Masking
 from contract_tests.reports.results import as_dict
+from contract_tests.run import Options, _secrets
+from contract_tests.target.connection import Connection
 from contract_tests.verdicts.verdicts import Outcome
 from mock_server import Settings
 from mock_server.defects import DEFECTS
@@ -92,6 +94,12 @@ def test_a_key_is_masked_however_its_characters_are_escaped(key: str) -> None:
         assert masking.exchange(exchange(f"no JSON: {form}".encode(), 500)).body == b"no JSON: [own key]"
 
 
+def test_values_of_headers_are_masked_unless_they_are_as_short_as_parts_of_words() -> None:
+    connection = Connection(headers={"X-Tenant": "abcd", "X-Shop": "xyz", "X-Login": "Basic c2VjcmV0"})
+    masking = Masking.of(_secrets(Options(BASE_URL, SECRET, connection=connection)), [])
+    assert masking.text("abcd, xyz, c2VjcmV0") == "[hidden], xyz, [hidden]"
+
+
 @pytest.mark.parametrize("end", ["", "…", '"'])
 def test_a_finding_that_was_cut_off_within_a_key_shows_no_part_of_it(end: str) -> None:
     masking = Masking.of({"Kolibri-5f2c": "[own key]"}, [])
@@ -100,6 +108,19 @@ def test_a_finding_that_was_cut_off_within_a_key_shows_no_part_of_it(end: str) -
             f"the query key=[own key]{end}"
         )
     assert masking.findings(exchange({}), f"the query key=Kol{end}") == f"the query key=Kol{end}"
+
+
+def test_what_shows_a_choice_of_the_service_stays_in_somebody_elses_record() -> None:
+    row = {
+        "id": 12,
+        "color": "#00ff7f",
+        "type": "email",
+        "scheme": "https://",
+        "datetime": "2026-03-02 09:00:01",
+        "last_datetime": "2026-03-02T09:00:01Z",
+    }
+    masked = Masking.of({}, []).exchange(exchange({"data": [row | {"name": "Jane's 7"}]}))
+    assert masked.json == {"data": [row | {"name": "aaaa'a 0"}]}
 
 
 def test_a_record_of_the_runs_own_is_shown_as_it_is() -> None:

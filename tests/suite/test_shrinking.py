@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from shell import COMMANDS, command, in_process
+from situations import judge_server, mock
 from werkzeug.serving import make_server
 from werkzeug.wrappers import Request, Response
 
@@ -120,6 +121,34 @@ def test_a_finding_says_what_its_fewest_writes_need_and_share() -> None:
     )
     assert once["shown by"] == "POST /api/projects with name"
     assert again["shown by"] == "POST /api/projects with name; POST /api/projects with the same name"
+
+
+@pytest.mark.parametrize(("interval", "shrink", "is_shrunk"), [(0.0, None, True), (1.0, None, False), (1.0, 20, True)])
+def test_a_slow_rate_leaves_no_requests_for_shorter_scripts_unless_asked_for(
+    interval: float, shrink: int | None, *, is_shrunk: bool
+) -> None:
+    with mock(3, "total-is-one-more") as forward:
+        limits, rules = Limits(interval=interval), ("pagination.total-counts-the-records",)
+        [judgement] = judge_server(forward, resources=("domains",), rules=rules, limits=limits, shrink=shrink)
+    assert bool(judgement.outcome.shortest) == is_shrunk
+
+
+def test_where_something_could_not_be_removed_only_reads_are_sent_for_shorter_scripts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shrink, counts = Shrinking.shrink, list[int]()
+
+    def note_count(self: Shrinking, *arguments: Any, **options: Any) -> Any:
+        counts.append(self._visitor.target.budget.request_count)
+        return shrink(self, *arguments, **options)
+
+    monkeypatch.setattr(Shrinking, "shrink", note_count)
+    with mock(3, "deletes-do-nothing") as forward:
+        rules = ("pagination.*", "lifecycle.delete*")
+        [judgement] = judge_server(forward, resources=("domains",), rules=rules, shrink=None)
+    [first] = counts
+    assert judgement.outcome.left
+    assert {exchange.request.method for exchange in judgement.outcome.exchanges if exchange.number > first} == {"GET"}
 
 
 def test_a_finding_that_shows_in_every_other_try_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

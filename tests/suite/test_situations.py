@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from dataclasses import replace
 
 import pytest
 from clock import SimulatedClock
@@ -26,11 +28,14 @@ from situations import (
     judge_server,
     limit,
     mock,
+    nothing,
     outage,
     weathered_connection,
+    window,
 )
 
 from contract_tests.evidence.exchange import OWN_KEY, Expect, request_of
+from contract_tests.evidence.multipart import encode
 from contract_tests.target.budget import Limits
 from contract_tests.target.ledger import Ledger
 from contract_tests.target.target import DOUBT, Target
@@ -121,6 +126,50 @@ def test_an_outage_counts_for_no_limit_of_5xx(seconds: float) -> None:
     assert (judgement.outcome.status, judgement.outcome.exceeded) == (0, ())
 
 
+def test_a_run_that_was_refused_often_names_a_rate() -> None:
+    with mock(0) as forward:
+        weather = window(20, 60, "Retry-After")
+        [limited] = judge_server(forward, weather, resources=("domains",), rules=("pagination.*",))
+    refused_count = sum(exchange.status == 429 for exchange in limited.outcome.tries)
+    [note] = [note for note in limited.outcome.notes if "--rate" in note]
+    assert re.fullmatch(
+        rf"{refused_count} requests were refused because there were too many; --rate \d+/m would have avoided that",
+        note,
+    )
+
+
+def test_a_run_ends_when_the_answers_are_too_long_and_names_what_it_did_not_judge(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("contract_tests.target.budget.MAX_ANSWER_BYTES", 1 << 18)
+    with mock(6) as forward:
+        [judgement] = judge_server(forward, resources=("domains",))
+    outcome = judgement.outcome
+    assert "the rest of domains (the answers came to more than 0 MiB)" in outcome.not_judged
+    assert (outcome.status, outcome.left) == (6, ())
+
+
+@pytest.mark.parametrize("is_at_work", [True, False], ids=["at work", "killed"])
+def test_another_run_is_waited_for_and_named_only_while_its_records_change(*, is_at_work: bool) -> None:
+    numbers = itertools.count()
+
+    def goes_on(sent: Sent, forward: Forward) -> Reply:
+        reply = forward(sent)
+        return replace(reply, body=reply.body.replace(b"look-0000", b"look-%04d" % next(numbers)))
+
+    form = {"host": "ct12xbeef-1z.example.com", "custom_index_url": "https://www.example.com/look-0000"}
+    body, media_type = encode(form)
+    headers = {"Authorization": f"Bearer {KEYS[0]}", "Content-Type": media_type}
+    with mock(0) as forward:
+        forward(Sent("POST", "/api/domains", body, headers))
+        weather = goes_on if is_at_work else nothing
+        [judgement] = judge_server(forward, weather, resources=("domains",), rules=("lifecycle.create*",))
+    note = "what another run (xbeef) disturbs, which is at work in this account"
+    assert (note in judgement.outcome.not_judged) == is_at_work
+    assert judgement.seconds >= 30 if is_at_work else judgement.wait_seconds < 30
+    assert judgement.outcome.failed == []
+
+
 def test_a_server_that_crashes_on_odd_input_is_warned_about_and_nothing_is_undecided() -> None:
     def crashes(sent: Sent, forward: Forward) -> Reply:
         is_odd_page = re.search(r"[?&]page=[^0-9&]", sent.url)
@@ -134,6 +183,13 @@ def test_a_server_that_crashes_on_odd_input_is_warned_about_and_nothing_is_undec
     warned = {result.rule.id for result in judgement.outcome.results if result.verdict is Verdict.WARN}
     assert {"robustness.odd-pages-do-not-fail", "robustness.odd-forms-do-not-fail"} <= warned
     assert (judgement.outcome.status, judgement.outcome.left) == (0, ())
+
+
+def test_a_server_that_is_gone_fails_if_something_had_failed_for_certain() -> None:
+    [judgement] = judge(DEATH, 6, "mock", "meta-page-is-always-1")
+    outcome = judgement.outcome
+    assert any(reason.startswith("no answer since ") for result in outcome.results for reason in result.reasons)
+    assert (outcome.word.partition(",")[0], outcome.status) == ("does not conform", 1)
 
 
 @pytest.mark.slow

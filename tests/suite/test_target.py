@@ -12,9 +12,9 @@ from dataclasses import replace
 from email.utils import formatdate
 from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from itertools import repeat
+from itertools import count, repeat
 from socketserver import BaseRequestHandler, ThreadingTCPServer
-from threading import Lock, Thread
+from threading import Barrier, Lock, Thread
 from typing import Any
 
 import pytest
@@ -79,6 +79,14 @@ def test_a_rate_limit_is_waited_for_as_long_as_it_says(
     limited = ScriptedTarget((429, headers), PAGE)
     assert limited.send(LIST).succeeded
     assert sum(slept) == pytest.approx(expected, abs=0.1)
+
+
+def test_requests_that_were_refused_count_for_no_budget(slept: list[float]) -> None:
+    limited = ScriptedTarget(*[(429, {}), PAGE] * 3, limits=Limits(requests=3))
+    assert [limited.send(LIST).status for _ in range(3)] == [200] * 3
+    assert limited.budget.request_count == 6
+    with pytest.raises(BudgetSpentError, match="the budget of requests was spent"):
+        limited.send(LIST)
 
 
 def test_patience_ends(slept: list[float]) -> None:
@@ -374,6 +382,33 @@ class SlowTarget(Target):
         with self._lock:
             self.under_way -= 1
         return reply(*PAGE)
+
+
+class CrowdedTarget(SlowTarget):
+    """A target that fails the first two requests, which overlap."""
+
+    def __init__(self) -> None:
+        super().__init__(jobs=6)
+        self._both, self._numbers = Barrier(2), count()
+
+    def _answer(self, *arguments: object, **options: object) -> HTTPResponse:
+        if next(self._numbers) < 2:
+            self._both.wait(60)
+            return reply(500)
+        return super()._answer(*arguments, **options)
+
+
+def test_after_failures_that_only_others_under_way_explain_requests_come_one_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("contract_tests.target.retries.PAUSE", 0.0)
+    target = CrowdedTarget()
+    send = partial(target.send, LIST)
+    failed = target.side_by_side([send] * 2)
+    assert [(exchange.attempts, exchange.overlapped) for exchange in failed] == [((500,), (True, False))] * 2
+    assert all(exchange.succeeded for exchange in target.side_by_side([send] * 8))
+    target.close()
+    assert target.peak == 1
 
 
 def test_help_says_how_many_requests_are_under_way() -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 
 import pytest
+from faulty import honest, visited
 from outcomes import CONTRACT, READ, result
 
 from contract_tests.evidence.evidence import Evidence
-from contract_tests.evidence.observation import Violation
+from contract_tests.evidence.observation import DECISIONS, NEEDS_PAGES, OTHERS_WROTE, Observation, Satisfied, Violation
 from contract_tests.verdicts.verdicts import Result, Verdict, judge, overall, unjudged
 from contract_tests.verdicts.waivers import Waiver, apply_waivers
+from link_management_contract import Rule
 
 PASS = result("pagination.page-is-filled", Verdict.PASS)
 FAIL = result("envelopes.body-is-json", Verdict.FAIL, Violation(READ, "JSON", "none"))
@@ -48,6 +51,9 @@ KEYLESS = result(
         ([PASS], {"exceeded": True}, ("conforms, but a limit is exceeded", 1)),
         ([PASS], {"exceeded": True, "stale": True}, ("a waiver is stale, and a limit is exceeded", 1)),
         ([FAIL], {"exceeded": True}, ("does not conform, and a limit is exceeded", 1)),
+        ([PASS, UNDECIDED], {"is_gone": True}, ("the server is gone: no claim", 7)),
+        ([WARN], {"is_gone": True, "left": True}, ("the server is gone: no claim, with records left behind", 7)),
+        ([FAIL, UNDECIDED], {"is_gone": True, "left": True}, ("does not conform, with records left behind", 1)),
         ([PASS], {"interrupted": True}, ("interrupted: no claim", 2)),
         ([FAIL], {"interrupted": True, "left": True}, ("interrupted: no claim, with records left behind", 3)),
     ],
@@ -93,3 +99,42 @@ def test_what_a_visit_that_was_cut_short_has_not_come_to_is_undecided() -> None:
     assert judge(rule, evidence).verdict is Verdict.INCONCLUSIVE
     assert judge(rule, replace(evidence, has_second_key=False)).verdict is Verdict.NOT_APPLICABLE  # whatever came
     assert judge(rule, replace(evidence, explored_from=300)).verdict is Verdict.NOT_APPLICABLE
+
+
+COUNTS = CONTRACT.rules["pagination.total-counts-the-records"]
+
+
+def decide(monkeypatch: pytest.MonkeyPatch, rule: Rule, observe: Callable[[Evidence], list[Observation]]) -> None:
+    decision = replace(DECISIONS[rule.id], judge=lambda evidence, *_: iter(observe(evidence)))
+    monkeypatch.setitem(DECISIONS, rule.id, decision)
+
+
+@pytest.mark.parametrize(
+    ("visits", "verdict"),
+    [
+        ("broken", Verdict.INCONCLUSIVE),
+        ("broken, broken", Verdict.FAIL),
+        ("broken, kept, kept", Verdict.INCONCLUSIVE),
+        ("broken, kept, kept, unseen", Verdict.INCONCLUSIVE),
+        ("broken, kept, kept, kept", Verdict.PASS),
+        ("kept, kept, broken, kept", Verdict.PASS),
+        ("broken, broken, kept, kept, kept", Verdict.INCONCLUSIVE),
+    ],
+)
+def test_what_one_visit_shows_and_three_do_not_does_not_count(
+    monkeypatch: pytest.MonkeyPatch, visits: str, verdict: Verdict
+) -> None:
+    observations: dict[str, list[Observation]] = {
+        "broken": [Violation(READ, "26", "25")],
+        "kept": [Satisfied(READ)],
+        "unseen": [],
+    }
+    decide(monkeypatch, COUNTS, lambda evidence: observations[evidence.base_url])
+    evidences = [Evidence(CONTRACT.resources["domains"], visit) for visit in visits.split(", ")]
+    assert judge(COUNTS, *evidences).verdict is verdict
+
+
+def test_a_resource_is_visited_five_times_at_most(no_pauses: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    decide(monkeypatch, COUNTS, lambda _: [OTHERS_WROTE])
+    visits, _ = visited(honest, "domains", chapters=NEEDS_PAGES)
+    assert len(visits.evidences) == 5

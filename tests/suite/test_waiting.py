@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from clock import SimulatedClock
 from faulty import CONTRACT, SELDOM_SATISFIED, FaultyTarget, honest
 
 from contract_tests.evidence.exchange import OTHER, Exchange, Expect, Request, request_of
@@ -213,6 +214,19 @@ def test_refusals_of_requests_side_by_side_slow_a_run_down_once() -> None:
     assert state.limit_count == 5
     state.note(Exchange(request, 1, 429, {}, b"", started_at=time.time() + 1))
     assert state.interval == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(("refused_count", "rate"), [(4, ""), (5, "60/m")])
+def test_five_refusals_tell_the_rate_that_the_server_allows(refused_count: int, rate: str) -> None:
+    request = request_of(CONTRACT.resources["domains"], "list")
+    with SimulatedClock(is_frozen=True).running():
+        state = Availability(120, 5)
+        for _ in range(refused_count):
+            state.note(Exchange(request, 1, 429, {}, b""))
+        for _ in range(10):
+            time.sleep(1)
+            state.note(Exchange(request, 1, 200, {}, b"{}"))
+    assert state.suggested_rate == rate
 
 
 @pytest.mark.parametrize("allowed", [0.07, 0.3, 1.0])
