@@ -115,19 +115,18 @@ def test_the_page_counts_the_attacks_that_are_tried(
     monkeypatch: pytest.MonkeyPatch, script: str, tables: list[str], sentence: str
 ) -> None:
     monkeypatch.syspath_prepend((ROOT / script).parent)
-    tried = runpy.run_path(str(ROOT / script), run_name="imported")
-    count = sum(len(tried[table]) for table in tables)
+    names = runpy.run_path(str(ROOT / script), run_name="imported")
+    count = sum(len(names[table]) for table in tables)
     assert sentence.format(count) in PAGES["docs/reliability.md"]
 
 
 def test_each_step_of_building_a_server_names_rules() -> None:
     steps = PAGES["docs/fixing.md"].partition("## Build a server against the suite\n")[2]
     patterns = [text.split(",") for text in re.findall(r"--rules '([^']+)'", steps)]
-    assert (
-        len(patterns) == len(re.findall(r"^\|", steps, re.MULTILINE)) - 3
-    )  # title, line, and the rest without options
+    rows = re.findall(r"^\|", steps, re.MULTILINE)
+    assert len(patterns) == len(rows) - 3  # title, line, and the rest without options
     rules = shipped_contract().rules
-    assert [each for step in patterns for each in step if not fnmatch.filter(rules, each)] == []
+    assert [pattern for step in patterns for pattern in step if not fnmatch.filter(rules, pattern)] == []
 
 
 def too_long(name: str, text: str) -> list[str]:

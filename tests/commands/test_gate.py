@@ -274,7 +274,7 @@ SINCE_THE_BASELINE: dict[str, tuple[Verdict, Result, dict[str, bool], int]] = {
 }
 
 
-def since(before: Verdict, now: Result) -> Regression:
+def regression(before: Verdict, now: Result) -> Regression:
     entry = {"rule": now.rule.id, "kind": "domains", "waived": now.waived}
     old, new = ({"results": [entry | {"verdict": verdict}]} for verdict in (before, now.verdict))
     return Regression.of(old, new)
@@ -288,11 +288,11 @@ def test_a_run_with_a_baseline_fails_for_what_is_worse_and_for_stale_waivers(
     word, usual_status = overall([now], **flags)
     left, stale = (Entry("domains", ["ct1-1"]),) * flags["left"], ("mended",) * flags["stale"]
     ended = replace(outcome(), results=(now,), word=word, status=usual_status, left=left, stale=stale)
-    assert _gated(ended, since(before, now)) == status
+    assert _gated(ended, regression(before, now)) == status
 
 
 def test_a_new_warning_is_neither_worse_nor_better() -> None:
-    assert since(Verdict.PASS, WARN).lines == ["nothing is worse or better"]
+    assert regression(Verdict.PASS, WARN).lines == ["nothing is worse or better"]
 
 
 TEXT = "x\n::stop-commands::a\n::error::b ##[add-mask]c \x1b[31m"

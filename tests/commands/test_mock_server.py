@@ -99,14 +99,18 @@ def test_a_log_that_nobody_reads_stops_nothing() -> None:
 
 def test_of_log_lines_that_nobody_reads_the_oldest_are_lost() -> None:
     handler, written_texts, is_read = BatchHandler(), list[str](), threading.Event()
-    handler.stream = SimpleNamespace(
-        write=lambda text: is_read.wait() and written_texts.append(text), flush=lambda: None
-    )
+
+    def write(text: str) -> None:
+        is_read.wait()
+        written_texts.append(text)
+
+    handler.stream = SimpleNamespace(write=write, flush=lambda: None)
     handler.emit(logging.makeLogRecord({"msg": "the first"}))
     wait_for(lambda: not handler._waiting)  # noqa: SLF001 - it was taken to be written
     for number in range(MAX_WAITING_LINES + 5):
         handler.emit(logging.makeLogRecord({"msg": str(number)}))
     is_read.set()
+    wait_for(lambda: len(written_texts) > 1)
     handler.finish()
     assert "".join(written_texts).split("\n")[:2] == ["the first", "5"]
 

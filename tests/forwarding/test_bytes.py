@@ -378,12 +378,12 @@ class TestTls:
             key, marker, certificates = proxy.client_certificate.read_text().partition("-----BEGIN CERTIFICATE")
             (tmp_path / "key.pem").write_text(key)
             (tmp_path / "alone.pem").write_text(marker + certificates)
-            ways: list[dict[str, Any]] = [
+            certificates_with_keys: list[dict[str, Any]] = [
                 {"client_certificate": proxy.client_certificate},
                 {"client_certificate": tmp_path / "alone.pem", "client_key": tmp_path / "key.pem"},
             ]
-            for how in ways:
-                with in_front(there, ca_bundle=proxy.ca_bundle, **how) as server:
+            for files in certificates_with_keys:
+                with in_front(there, ca_bundle=proxy.ca_bundle, **files) as server:
                     assert requests.get(f"{server.base_url}/api/domains/1").ok
 
     def test_files_that_cannot_be_used_are_named_at_the_start(self, tmp_path: Path) -> None:

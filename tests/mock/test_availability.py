@@ -7,7 +7,7 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
@@ -324,9 +324,9 @@ def test_long_answers_wait_in_bounded_size(monkeypatch: pytest.MonkeyPatch, capl
 def test_a_long_answer_that_is_not_read_is_cut_off(monkeypatch: pytest.MonkeyPatch, seconds_for_a_piece: float) -> None:
     monkeypatch.setattr("mock_server.http.messages.SECONDS_FOR_A_BODY", 0.3)
     monkeypatch.setattr("mock_server.http.messages.MIN_BYTES_PER_SECOND", 10**9)
-    messages = list[dict[str, Any]]()
+    messages = list[MutableMapping[str, Any]]()
 
-    async def send(message: dict[str, Any]) -> None:
+    async def send(message: MutableMapping[str, Any]) -> None:
         messages.append(message)
         await asyncio.sleep(seconds_for_a_piece)
 

@@ -389,11 +389,11 @@ class CrowdedTarget(SlowTarget):
 
     def __init__(self) -> None:
         super().__init__(jobs=6)
-        self._both, self._numbers = Barrier(2), count()
+        self._barrier, self._numbers = Barrier(2), count()
 
     def _answer(self, *arguments: object, **options: object) -> HTTPResponse:
         if next(self._numbers) < 2:
-            self._both.wait(60)
+            self._barrier.wait(60)
             return reply(500)
         return super()._answer(*arguments, **options)
 
