@@ -18,6 +18,7 @@ test: .venv/.dev  ## run the quick tests
 	$(BIN)/pytest -n 2 --dist worksteal $(ARGS)
 
 test-all: .venv/.dev  ## run all tests, also those that are slow or exhaustive
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory tests/mutants/express/node_modules/.ready; fi
 	$(MAKE) --no-print-directory test ARGS="-m '' $(ARGS)"
 
 lint: .venv/.dev  ## check the code, and the contract where Node is there

@@ -49,7 +49,9 @@ def patch(checkout: Path, diff: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "defects_tried", [LISTING, pytest.param("", marks=pytest.mark.exhaustive)], ids=["some", "all"]
+    "defects_tried",
+    [LISTING, pytest.param("", marks=[pytest.mark.exhaustive, pytest.mark.timeout(7200)])],
+    ids=["some", "all"],
 )
 def test_the_example_of_a_rule_goes_as_contributing_says(checkout: Path, defects_tried: str) -> None:
     (first, implies), (findings, defects, proof) = blocks("diff"), blocks("text")
