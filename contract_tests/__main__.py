@@ -1,5 +1,6 @@
 """The command `contract-tests`, also as `python -m contract_tests`."""
 
+import signal
 import sys
 
 INTERRUPTED = 2
@@ -13,6 +14,8 @@ def main() -> int:
         return cli.main()
     except KeyboardInterrupt:
         return INTERRUPTED
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # what comes while the interpreter ends changes no exit status
 
 
 if __name__ == "__main__":

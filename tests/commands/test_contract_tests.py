@@ -284,6 +284,14 @@ def test_fill_creates_records_of_the_first_resource_of_the_contract(resources: t
     assert [name for name, count in counts.items() if count >= 60] == [filled]
 
 
+@pytest.mark.slow
+def test_a_signal_that_comes_at_the_very_end_changes_no_exit_status() -> None:
+    ends = "atexit.register(lambda: os.kill(os.getpid(), signal.SIGTERM)); sys.exit(main())"
+    program = f"import atexit, os, signal, sys; from contract_tests.__main__ import main; {ends}"
+    ended = subprocess.run([sys.executable, "-c", program, "--version"], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout.partition(" ")[0]) == (0, "contract-tests,")
+
+
 def test_rules_lists_every_rule_and_open_point(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rules"]) == 0
     listed = capsys.readouterr().out
