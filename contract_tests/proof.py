@@ -325,10 +325,11 @@ def trials_of(defect: Defect, contract: Contract, seeds: Iterable[int]) -> list[
     """A trial for each seed; they take turns with the resources that a defect affects.
 
     The first goes through a whole visit; the others at first only through the chapters that the rule, and what it
-    implies, needs.
+    implies, needs. What takes several resources may show in any chapter of any of them: such trials are all whole.
     """
     rule = contract.rules[defect.rule]
     resources, overlaps = defect.resources or rule.resources, rule.decided_by == "round"
+    is_across = rule.id in ACROSS_RESOURCES
     begins_with_1 = rule.id in SAME_ID_RULES  # then ids do, in all resources
     chapters = needed([rule, *map(contract.rules.__getitem__, rule.implies)]) - NEEDS_CONTROL
     return [
@@ -338,9 +339,9 @@ def trials_of(defect: Defect, contract: Contract, seeds: Iterable[int]) -> list[
             switches(seed)
             | {"records": 0 if begins_with_1 else max(STARTING_RECORDS, RECORDS[seed % len(RECORDS)])}
             | {"defects": [defect.name]},
-            tuple(contract.resources) if rule.id in ACROSS_RESOURCES else (resources[seed % len(resources)],),
+            tuple(contract.resources) if is_across else (resources[seed % len(resources)],),
             rule.id,
-            chapters if number else NEEDS_ALL,
+            chapters if number and not is_across else NEEDS_ALL,
             explore=0 if overlaps else EXPLORE,
             overlap=ROUNDS if overlaps else 0,
             is_repeated=number == 0 and not overlaps,
