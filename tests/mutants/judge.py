@@ -277,7 +277,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["originals", "slips", "mutants"])
     parser.add_argument("servers", nargs="*", default=list(SERVERS), metavar="SERVER", help=", ".join(SERVERS))
-    parser.add_argument("--count", type=int, default=200, help="how many mutations of each server")
+    parser.add_argument("--count", type=int, default=40, help="how many mutations of each server")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", default=".", metavar="PATTERN", help="only the slips or mutations whose names match")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all results there")
