@@ -176,7 +176,9 @@ class RunOptions(TargetOptions):
     splash_create_path: str | None = option("path that creates splash pages, if not the documented one", metavar="PATH")
     jobs: int | None = option("have at most N requests under way [default: 6]", type=IntRange(1), metavar="N")
     max_failures: int | None = option("stop once N checks have failed", type=IntRange(1), metavar="N")
-    max_requests: int | None = option("never send more than N requests", type=IntRange(1), metavar="N")
+    max_requests: int | None = option(
+        "never send more than N requests, redirects that are followed aside", type=IntRange(1), metavar="N"
+    )
     deadline: float | None = option("stop after this time, clean-up aside", type=_duration, metavar="10m")
     explore: int = option("generate about N further requests", 466, type=IntRange(0), metavar="N")
     shrink: int | None = option(

@@ -35,7 +35,7 @@ class Limits:
     """How hard a target may be pushed.
 
     Attributes:
-        requests: how many may be sent; some are kept for clean-up.
+        requests: how many may be sent, besides the redirects that they follow; some are kept for clean-up.
         seconds: how long the run may take, clean-up aside; None for as long as it takes.
         interval: minimum seconds between two requests.
         timeout: seconds to wait for an answer, to its last byte.
@@ -68,7 +68,6 @@ class Budget:
     Attributes:
         request_count: how many requests were sent.
         stop_reason: why no more are to be sent, clean-up aside; empty as long as they are.
-        is_redirected: whether a request has met a redirect, so that each may need two.
         interrupted: returns whether the run must end; called before each request, clean-up aside.
         on_request: called with the number of each request.
         cleanup: when the current thread began to clean up.
@@ -76,11 +75,12 @@ class Budget:
 
     def __init__(self, limits: Limits, ledger: Ledger, availability: Availability) -> None:
         self.limits = limits
-        self.request_count, self.stop_reason, self.is_redirected = 0, "", False
+        self.request_count, self.stop_reason = 0, ""
         self.interrupted: Callable[[], bool] = lambda: False
         self.on_request: Callable[[int], None] = lambda _request_count: None
         self._ledger, self._availability = ledger, availability
         self._last, self._answer_bytes, self._requests_to_gone, self._cleanup_seconds = -math.inf, 0, 0, 0.0
+        self._redirects_followed = 0
         self._started = time.monotonic()
         self._lock = threading.Lock()
         self.cleanup = CleanUp()
@@ -150,19 +150,20 @@ class Budget:
             raise BudgetSpentError(TIME_UP)
 
     def _requests_to_remove(self, records: int) -> int:
-        """The requests that are kept for clean-up, each of which may be redirected."""
-        return (CLEANUP_RESERVE + CLEANUP_PER_RECORD * records) * (1 + self.is_redirected)
+        """The requests that are kept for clean-up."""
+        return CLEANUP_RESERVE + CLEANUP_PER_RECORD * records
 
     @property
     def _counted_requests(self) -> int:
-        """The requests that count towards the budget: all but those for which the server had no time."""
-        return self.request_count - self._availability.limit_count
+        """The requests that count towards the budget: all but redirects, and those for which the server had no time."""
+        return self.request_count - self._redirects_followed - self._availability.limit_count
 
-    def count_request(self, *, is_burst: bool) -> int:
+    def count_request(self, *, is_burst: bool, is_redirect: bool) -> int:
         """Count a request that is about to be sent, once it is its turn; its number.
 
         Args:
             is_burst: whether it has had to wait already.
+            is_redirect: whether the one before was answered by a redirect to it.
 
         Raises:
             BudgetSpentError: if it may not be sent.
@@ -176,6 +177,7 @@ class Budget:
             if self._requests_to_gone > MAX_AFTER_GONE:
                 raise BudgetSpentError(self._availability.gone_reason)
             self.request_count += 1
+            self._redirects_followed += is_redirect
             number = self.request_count
         self.on_request(number)
         return number

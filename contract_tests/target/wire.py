@@ -104,11 +104,11 @@ class Wire:
             while answer is None or (answer.status in REDIRECTS and len(redirects) < MAX_REDIRECTS):
                 if answer is not None:
                     redirects.append((answer.status, answer.headers.get("Location", "")))
-                    self._budget.is_redirected = True
                     location_url, body = _joined(location_url, redirects[-1][1]), None
                     if request.method != "GET" or not _is_safe(url, location_url):
                         break
-                number, started_at = self._budget.count_request(is_burst=is_burst), time.monotonic()
+                number = self._budget.count_request(is_burst=is_burst, is_redirect=bool(redirects))
+                started_at = time.monotonic()
                 timeout = min(seconds_to_wait, self._budget.seconds_for_an_answer)
                 trace, trace_headers = self._trace_of(number)
                 answer = self._pool_for(request).request(
