@@ -358,12 +358,12 @@ def test_a_limit_does_not_pass_for_a_key_that_has_no_record_there(
 def test_redirects_that_are_followed_do_not_count_against_the_budget(slept: list[float]) -> None:
     target = ScriptedTarget((307, {"Location": "/lists"}, b""), PAGE, limits=Limits(requests=30))
     target.ledger.plan("domains", "ct-1z")
-    kept = CLEANUP_RESERVE + CLEANUP_PER_RECORD
-    assert target.budget.may_send(30 - kept)
+    reserve = CLEANUP_RESERVE + CLEANUP_PER_RECORD
+    assert target.budget.may_send(30 - reserve)
     target.send(LIST)
     assert target.budget.request_count == 2
-    assert target.budget.may_send(30 - kept - 1)
-    assert not target.budget.may_send(30 - kept)
+    assert target.budget.may_send(30 - reserve - 1)
+    assert not target.budget.may_send(30 - reserve)
 
 
 class SlowTarget(Target):
