@@ -209,6 +209,7 @@ def test_an_upload_that_a_deployment_refuses_at_once_is_answered() -> None:
         assert got.status_code == 413
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the loop may end before the socket
 def test_a_deployment_that_takes_nothing_of_an_upload_is_given_up() -> None:
     class Unreading(Upstream):
         def _serve(self, conn: socket.socket) -> None:
