@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import socket
 import ssl
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, nullcontext, suppress
@@ -157,7 +158,10 @@ class Upstream:
             timeout = self._deployment.timeout
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(
-                    ssl=self._context or True, limit=MAX_CONNECTIONS, keepalive_timeout=SECONDS_KEPT
+                    ssl=self._context or True,
+                    limit=MAX_CONNECTIONS,
+                    keepalive_timeout=SECONDS_KEPT,
+                    socket_factory=self._socket,
                 ),
                 timeout=aiohttp.ClientTimeout(total=None, connect=timeout, sock_read=timeout),
                 cookie_jar=aiohttp.DummyCookieJar(),
@@ -168,6 +172,14 @@ class Upstream:
             )
             self._session._retry_connection = False  # noqa: SLF001 - aiohttp would send a DELETE twice
         return self._session
+
+    def _socket(self, address: aiohttp.AddrInfoType) -> socket.socket:
+        """A socket that is closed if the deployment takes nothing: aiohttp would wait, even after giving up."""
+        family, kind, protocol, _, _ = address
+        sock = socket.socket(family, kind, protocol)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * self._seconds))
+        return sock
 
     def _failure(self, error: Exception) -> UpstreamError:
         by = f" by the proxy {shown_url(self._proxy)}" if self._proxy else ""
