@@ -1,9 +1,9 @@
 """Measures `contract-tests run` as its users wait for it: on right, broken, slow, lagging and hanging servers.
 
 The servers are those of `broken.py`, written on another stack than the mock. It prints a Markdown table with medians of
-a few runs, the targets, and how long Schemathesis' `st run` takes on the same servers; after some ten minutes on two
-cores. `--defects N` runs N of the mock's defects instead, with default settings, and prints the longest. `--beside
-CHECKOUT` runs the suite of another checkout in turn with this one, and prints the ratio.
+a few runs, the targets, and how long Schemathesis' `st run` takes on the same servers; after some forty minutes, which
+are mostly waits. `--defects N` runs N of the mock's defects instead, with default settings, and prints the longest.
+`--beside CHECKOUT` runs the suite of another checkout in turn with this one, and prints the ratio.
 """
 
 from __future__ import annotations
