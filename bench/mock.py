@@ -47,7 +47,9 @@ before the uploads, which may keep 32 MB.
 
 ![The rates of each server as bars](speed.svg)
 
-With more records, as multiples of page 1 with 100 of them:
+## With more records
+
+Multiples of page 1 with 100 of them:
 
 {growth}
 """
