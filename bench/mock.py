@@ -43,9 +43,11 @@ before the uploads, which may keep 32 MB.
 
 {table}
 
-{context}
-
 ![The rates of each server as bars](speed.svg)
+
+## What was measured
+
+{context}
 
 ## With more records
 
