@@ -1,7 +1,7 @@
 """Runs mutmut over the rules, and fails if more than 8 % of the changes survive the tests on hand-made exchanges.
 
-Run it with `make mutation`; it takes some ten minutes on two cores, in `build/mutation`. `mutmut show NAME` prints a surviving
-change there. Where one is right, `# pragma: no mutate: REASON` at the line says why.
+Run it with `make mutation`; it takes some ten minutes on two cores, in `build/mutation`. `mutmut show NAME` prints a
+surviving change there. Where one is right, `# pragma: no mutate: REASON` at the line says why.
 """
 
 from __future__ import annotations
