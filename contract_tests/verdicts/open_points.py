@@ -517,8 +517,9 @@ def _settings_unset(exchanges: Exchanges) -> Iterator[str]:
 def _ids(exchanges: Exchanges) -> Iterator[str]:
     creates = [create for create in exchanges if create.request.operation == "create" and create.made_id is not None]
     for resource in {create.request.resource for create in creates}:
-        ids = [create.made_id or 0 for create in creates if create.request.resource == resource]
-        if ids and min(ids) > BEYOND_32_BITS:
+        # Answers to creates under way at a time may come in any order.
+        ids = sorted(create.made_id or 0 for create in creates if create.request.resource == resource)
+        if ids and ids[0] > BEYOND_32_BITS:
             yield "large"
         elif len(ids) > ENOUGH_ROWS:
             yield "consecutive" if all(following - earlier == 1 for earlier, following in pairwise(ids)) else "gaps"

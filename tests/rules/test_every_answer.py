@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from handmade import CONTRACT, D, S, answer, page, read, record, rows, said, visit
+from handmade import CONTRACT, D, S, answer, made, page, read, record, rows, said, visit
 
 from contract_tests.evidence.exchange import OTHER, Exchange, Expect
 from contract_tests.evidence.observation import Violation, format_both, from_first_difference
@@ -114,6 +114,8 @@ CHOICES = {
         [page(rows(D, 1)), *(page([], total=1, query={"page": number}) for number in ("9", "4294967297"))],
         {"empty": 1},
     ),
+    "creates answered in another order": ("ids", [made(number, {}) for number in (1, 3, 2, 4)], {"consecutive": 1}),
+    "creates with a gap": ("ids", [made(number, {}) for number in (1, 2, 3, 5)], {"gaps": 1}),
 }
 
 
